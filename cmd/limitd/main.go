@@ -1,0 +1,4 @@
+// Command limitd is the rate limiter. STUB.
+package main
+
+func main() {}
