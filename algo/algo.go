@@ -31,7 +31,7 @@ const (
 )
 
 // Limit is one limit as a call brings it: checked, and in integers.
-// It is a value; make it with [NewThrottle], which guarantees
+// It is a value; make it with [NewThrottle], which guarantees (and [Limit.Check] tests)
 // Interval >= 1, Burst >= 1 and Interval*Burst <= 2^62.
 type Limit struct {
 	Algorithm Algorithm
