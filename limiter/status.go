@@ -1,0 +1,35 @@
+package limiter
+
+// Status is how a call ended.
+type Status uint8
+
+const (
+	OK          Status = iota // answered
+	TryAgain                  // undecided or void: certainly not charged
+	InDoubt                   // proposed and not confirmed: perhaps charged
+	ClusterDown               // no leader: certainly not charged
+	Busy                      // the leader's queue is full: not charged
+	OOM                       // memory or disk floor reached: not charged
+	Loading                   // state is being loaded: not charged
+
+	statuses // how many there are
+)
+
+var statusText = [statuses]string{
+	OK:          "OK",
+	TryAgain:    "TRYAGAIN not decided in time or leadership changed; certainly not charged, retry",
+	InDoubt:     "INDOUBT proposed but not confirmed in time; perhaps charged, do not retry blindly",
+	ClusterDown: "CLUSTERDOWN no leader is known or reachable; certainly not charged, retry shortly",
+	Busy:        "BUSY the leader's queue is full (limits.max_queue_requests, limits.max_queue_bytes); not charged, retry later",
+	OOM:         "OOM the leader is at limits.max_memory or below limits.min_free_disk; a new record is refused, not charged",
+	Loading:     "LOADING this node is loading its state; not charged, retry shortly",
+}
+
+// Error is the text of a status that is no answer, as it goes to the client:
+// code, blank, reason.
+func (s Status) Error() string {
+	if s < statuses {
+		return statusText[s]
+	}
+	return "ERR unknown status"
+}
