@@ -26,6 +26,7 @@ func TestNewThrottleErrorsNameTheArgument(t *testing.T) {
 		{0, big, 9223372036, "count", zero},               // one unit more than 10^9 per second
 		{0, 1, 4611686019, "period", "146 years"},         // 2^62 ns are 4611686018.4 s
 		{0, 1, big, "period", "146 years"},                // the quotient needs 94 bits
+		{0, 1, 18446744074, "period", "146 years"},        // the quotient needs 65 bits
 		{0, 1e9 - 1, big, "period", "146 years"},          // 65 bits
 		{1, 1, 2305843010, "max_burst", "146 years"},      //
 		{1 << 62, 1e9, 1, "max_burst", "146 years"},       //
