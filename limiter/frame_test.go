@@ -1,0 +1,117 @@
+package limiter
+
+import (
+	"bytes"
+	"encoding/hex"
+	"reflect"
+	"testing"
+
+	"limitd/algo"
+)
+
+func frameCalls(t testing.TB) []Call {
+	return []Call{
+		{Op: Take, NS: 3, Key: []byte("user:42"), Limit: throttle(t, 15, 16, 86400), Cost: 1},
+		{Op: Take, Key: []byte{}, Limit: throttle(t, 0, 1, 1), Cost: -1},
+		{Op: Reset, NS: 15, Key: []byte("a"), More: [][]byte{[]byte("b"), {}}},
+		{Op: Exists, Key: []byte("a")},
+		{Op: Type, Key: []byte("\x00\xff")},
+		{Op: TTL, Key: []byte("t")},
+		{Op: Flush, NS: 7, Key: []byte{}},
+		{Op: FlushAll, Key: []byte{}},
+	}
+}
+
+func TestRequestBytes(t *testing.T) {
+	calls := frameCalls(t)
+	b := appendRequest(nil, calls)
+	const want = "0108" +
+		"000307757365723a34320180c0a791a9ba0220" + "02" +
+		"0000000180a8d6b90702" + "01" +
+		"010f0161020162" + "00" +
+		"0200016100" +
+		"03000200ff" +
+		"04000174" +
+		"050700" +
+		"060000"
+	if got := hex.EncodeToString(b); got != want {
+		t.Errorf("version 1 changed:\n got %s\nwant %s", got, want)
+	}
+	back, err := readRequest(nil, b)
+	if err != nil || !reflect.DeepEqual(back, calls) {
+		t.Fatalf("%v\n got %+v\nwant %+v", err, back, calls)
+	}
+}
+
+func TestReplyRoundTrip(t *testing.T) {
+	calls := frameCalls(t)
+	calls[0].Verdict = algo.Verdict{Allowed: true, Limit: 16, Remaining: 15, ResetAfter: 5400e9}
+	calls[1].Verdict = algo.Verdict{Limit: 1, RetryAfter: algo.Never}
+	calls[2].N, calls[3].Status, calls[5].N = 2, InDoubt, NoKey
+	for n := range len(calls) + 1 {
+		b := appendReply(nil, 77, calls[:n])
+		got := frameCalls(t)
+		answered, index, err := readReply(got, b)
+		if err != nil || answered != n || index != 77 || !reflect.DeepEqual(got[:n], calls[:n]) {
+			t.Fatalf("%d answers: %d, %d, %v\n got %+v", n, answered, index, err, got)
+		}
+		if n > 0 {
+			if _, _, err := readReply(frameCalls(t)[:n-1], b); err == nil {
+				t.Fatal("more answers than calls were taken")
+			}
+		}
+	}
+}
+
+func TestAHostileRequestIsRefused(t *testing.T) {
+	good := appendRequest(nil, frameCalls(t))
+	for i := range good { // truncated anywhere
+		if _, err := readRequest(nil, good[:i]); err == nil {
+			t.Errorf("the first %d bytes are taken", i)
+		}
+	}
+	for name, b := range map[string][]byte{
+		"other version":     append([]byte{2}, good[1:]...),
+		"trailing bytes":    append(bytes.Clone(good), 0),
+		"count beyond":      {1, 0xff, 0xff, 0xff, 0xff, 0x0f},
+		"unknown op":        {1, 1, 9, 0, 0},
+		"namespace 16":      {1, 1, 4, 16, 0},
+		"key beyond":        {1, 1, 4, 0, 0x7f},
+		"limit of 0":        {1, 1, 0, 0, 0, 1, 0, 0, 2},
+		"keys beyond":       {1, 1, 1, 0, 0, 0xff, 0xff, 3},
+		"unknown algorithm": {1, 1, 0, 0, 0, 99, 2, 2, 2},
+	} {
+		if _, err := readRequest(nil, b); err == nil {
+			t.Errorf("%s: taken", name)
+		}
+	}
+}
+
+func FuzzReadRequest(f *testing.F) {
+	f.Add(appendRequest(nil, frameCalls(f)))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		calls, err := readRequest(nil, b)
+		if err != nil {
+			return
+		}
+		again, err := readRequest(nil, appendRequest([]byte{}, calls))
+		if err != nil || !reflect.DeepEqual(again, calls) {
+			t.Fatalf("%v: %+v became %+v", err, calls, again)
+		}
+	})
+}
+
+func FuzzReadReply(f *testing.F) {
+	f.Add(appendReply(nil, 1, frameCalls(f)))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		calls := frameCalls(t)
+		n, index, err := readReply(calls, b)
+		if err != nil {
+			return
+		}
+		got := frameCalls(t)
+		if m, i, err := readReply(got, appendReply([]byte{}, index, calls[:n])); err != nil || m != n || i != index || !reflect.DeepEqual(got[:n], calls[:n]) {
+			t.Fatalf("%v", err)
+		}
+	})
+}
