@@ -1,0 +1,301 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"limitd/fsm"
+)
+
+// What a call asks for. The numbers are on the wire (FORMAT.md).
+const (
+	kindForward  uint8 = 1 // a chunk of commands, for the leader
+	kindStatus   uint8 = 2 // peerStatus
+	kindReceipt  uint8 = 3 // the newest receipt
+	kindTransfer uint8 = 4 // leadership transfer
+)
+
+const (
+	handshakeTimeout = 3 * time.Second // from the accept to the answer
+	maxHandshakes    = 64              // at once; what comes on top is closed
+	maxAccepted      = 256             // open connections from peers
+	raftBacklog      = 64              // accepted for raft and not yet taken by it
+)
+
+// rpcHandler answers calls of one kind. It runs on the goroutine that reads the
+// connection and must not block there: it answers when it likes, on any
+// goroutine, by one call of reply, which copies the answer. reply(nil) says that
+// it did not take the call and that nothing happened. The payload is the
+// handler's until it replies. timeout is what is left of the caller's time.
+type rpcHandler func(payload []byte, timeout time.Duration, reply func([]byte))
+
+// peersConfig says who this node is and what it knows of the others. The
+// functions are called from many goroutines and must not block.
+type peersConfig struct {
+	Listen   string // address to bind
+	Self     Member // Self.Peer is the address told to raft
+	RaftID   string
+	Insecure bool // peers.insecure
+
+	ClusterID func() [16]byte                                // zeros: none yet
+	Lookup    func(addr string) (raftID string)              // by raft's configuration; "" if unknown
+	Known     func(raftID string) (ok bool, conflict string) // a member? else the member with the same node id under another raft id
+	Logger    *slog.Logger
+	Handlers  map[uint8]rpcHandler
+}
+
+// peers is the peer port: one listener, and a link to each peer that was called.
+// FORMAT.md describes what goes over it.
+type peers struct {
+	cfg  peersConfig
+	ln   net.Listener
+	raft *streamLayer
+	log  *refusalLog
+
+	ctx        context.Context // ends with Close
+	cancel     context.CancelFunc
+	wg         sync.WaitGroup
+	handshakes chan struct{} // a slot for each handshake under way
+
+	mu       sync.Mutex
+	links    map[string]*link
+	accepted map[net.Conn]struct{}
+	closed   bool
+}
+
+// errPeersClosed is what calls and dials get after Close.
+var errPeersClosed = errors.New("the peer port is closed")
+
+// listenPeers binds the peer address and starts to answer.
+func listenPeers(cfg peersConfig) (*peers, error) {
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if err := checkRaftID(cfg.RaftID); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	lc := net.ListenConfig{
+		KeepAliveConfig: keepAlive,
+		Control:         guard(cfg.Insecure, cfg.Listen),
+	}
+	ln, err := lc.Listen(ctx, "tcp", cfg.Listen)
+	if err != nil {
+		cancel()
+		return nil, fmt.Errorf("listen on peer address %q: %w", cfg.Listen, err)
+	}
+	p := &peers{
+		cfg:        cfg,
+		ln:         ln,
+		log:        newRefusalLog(cfg.Logger),
+		ctx:        ctx,
+		cancel:     cancel,
+		handshakes: make(chan struct{}, maxHandshakes),
+		links:      make(map[string]*link),
+		accepted:   make(map[net.Conn]struct{}),
+	}
+	p.raft = newStreamLayer(p)
+	p.wg.Add(1)
+	go p.accept()
+	return p, nil
+}
+
+// Addr is the address that is bound; it differs from Self.Peer when that left the
+// port to the kernel.
+func (p *peers) Addr() string { return p.ln.Addr().String() }
+
+// StreamLayer is what raft's transport dials and accepts through. There is one.
+func (p *peers) StreamLayer() raft.StreamLayer { return p.raft }
+
+// call sends payload to the peer at addr and waits for the answer, for at most
+// timeout. The payload may be reused when it returns; the reply is the caller's.
+//
+//	Applied: reply is the answer
+//	Refused: no handler took it, for certain
+//	Unknown: a handler may have taken it
+//
+// It never sends twice.
+func (p *peers) call(addr string, kind uint8, payload []byte, timeout time.Duration) (reply []byte, o fsm.Outcome) {
+	l := p.link(addr)
+	if l == nil {
+		return nil, fsm.Refused
+	}
+	return l.call(kind, payload, timeout)
+}
+
+// lastError says why the newest attempt to reach addr failed; nil if it did not.
+// A refusal by the peer's handshake is a *refusal.
+func (p *peers) lastError(addr string) error {
+	if l := p.link(addr); l != nil {
+		return l.lastError()
+	}
+	return errPeersClosed
+}
+
+// link returns the link to addr and starts it if there is none.
+func (p *peers) link(addr string) *link {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil
+	}
+	l := p.links[addr]
+	if l == nil {
+		l = newLink(addr, func(ctx context.Context) (net.Conn, error) {
+			return p.dial(ctx, addr, purposeRPC, dialTimeout)
+		})
+		p.links[addr] = l
+		p.wg.Add(1)
+		go func() {
+			defer p.wg.Done()
+			l.run(p.ctx)
+		}()
+	}
+	return l
+}
+
+// accept takes connections until Close. A failing accept (no file descriptors
+// left) is tried again with a growing pause.
+func (p *peers) accept() {
+	defer p.wg.Done()
+	pause := 5 * time.Millisecond
+	for {
+		conn, err := p.ln.Accept()
+		if err != nil {
+			if p.ctx.Err() != nil {
+				return
+			}
+			p.log.warn("accept", "accept on the peer port failed", "error", err)
+			select {
+			case <-p.ctx.Done():
+				return
+			case <-time.After(pause):
+			}
+			pause = min(2*pause, time.Second)
+			continue
+		}
+		pause = 5 * time.Millisecond
+		select {
+		case p.handshakes <- struct{}{}:
+		default:
+			p.log.warn("handshakes", "too many handshakes at once on the peer port", "limit", maxHandshakes, "remote", conn.RemoteAddr())
+			conn.Close()
+			continue
+		}
+		if !p.track(conn) {
+			<-p.handshakes
+			conn.Close()
+			continue
+		}
+		go p.serve(conn)
+	}
+}
+
+// serve makes the handshake and hands the connection to who it is for.
+func (p *peers) serve(conn net.Conn) {
+	defer p.wg.Done()
+	setUserTimeout(conn)
+	conn.SetDeadline(time.Now().Add(handshakeTimeout))
+	h, err := p.answer(conn)
+	<-p.handshakes
+	if err != nil {
+		p.untrack(conn)
+		return
+	}
+	conn.SetDeadline(time.Time{})
+	switch h.purpose {
+	case purposeRaft:
+		p.raft.offer(&raftConn{progressReader: progressReader{Conn: conn, inMessage: true}, release: func() { p.untrack(conn) }})
+	case purposeRPC:
+		serveRPC(conn, p.cfg.Handlers)
+		p.untrack(conn)
+	}
+}
+
+// track notes an accepted connection, so that Close can close it; false if there
+// are too many or the port is closed. It also counts a goroutine for serve.
+func (p *peers) track(conn net.Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return false
+	}
+	if len(p.accepted) >= maxAccepted {
+		p.log.warn("accepted", "too many connections on the peer port", "limit", maxAccepted, "remote", conn.RemoteAddr())
+		return false
+	}
+	p.accepted[conn] = struct{}{}
+	p.wg.Add(1)
+	return true
+}
+
+// untrack closes an accepted connection and forgets it.
+func (p *peers) untrack(conn net.Conn) {
+	conn.Close()
+	p.mu.Lock()
+	delete(p.accepted, conn)
+	p.mu.Unlock()
+}
+
+// Close stops listening, breaks all connections and waits for the goroutines
+// that served them; so no handler may be blocked. Calls under way end as broken.
+func (p *peers) Close() error {
+	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		return nil
+	}
+	p.closed = true
+	p.cancel()
+	err := p.ln.Close()
+	for conn := range p.accepted {
+		conn.Close()
+	}
+	for _, l := range p.links {
+		l.close()
+	}
+	p.mu.Unlock()
+	p.raft.Close()
+	p.wg.Wait()
+	return err
+}
+
+// refusalLog writes a warning once per key and minute, so that a peer that tries
+// again ten times a second does not fill the log.
+type refusalLog struct {
+	logger *slog.Logger
+	mu     sync.Mutex
+	seen   map[string]time.Time
+}
+
+const (
+	refusalEvery = time.Minute
+	refusalKeys  = 256 // more are forgotten: strangers choose their names
+)
+
+func newRefusalLog(l *slog.Logger) *refusalLog {
+	return &refusalLog{logger: l, seen: make(map[string]time.Time)}
+}
+
+func (r *refusalLog) warn(key, msg string, args ...any) {
+	now := time.Now()
+	r.mu.Lock()
+	last, ok := r.seen[key]
+	if ok && now.Sub(last) < refusalEvery {
+		r.mu.Unlock()
+		return
+	}
+	if len(r.seen) >= refusalKeys {
+		clear(r.seen)
+	}
+	r.seen[key] = now
+	r.mu.Unlock()
+	r.logger.Warn(msg, args...)
+}
