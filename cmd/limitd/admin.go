@@ -1,0 +1,56 @@
+package main
+
+import (
+	"limitd/cluster"
+	"limitd/resp"
+)
+
+var _ resp.Admin = admin{}
+
+// admin shows the node to the wire, in the wire's own types.
+type admin struct{ node *cluster.Node }
+
+func (a admin) Status() resp.Status {
+	s := a.node.Status()
+	return resp.Status{
+		ID:         s.ID,
+		RaftID:     s.RaftID,
+		LeaderID:   s.LeaderID,
+		LeaderAddr: s.LeaderResp,
+		Role:       s.Role,
+		ClusterID:  s.ClusterID,
+		Generation: s.Generation,
+		Term:       s.Term,
+		Commit:     s.Commit,
+		Applied:    s.Applied,
+		Last:       s.Last,
+		Time:       s.Time,
+		Offset:     s.Offset,
+		WallOffset: s.WallOffset,
+		Voters:     s.Voters,
+		DiskFree:   s.DiskFree,
+		Ready:      s.Ready,
+	}
+}
+
+func (a admin) Nodes() []resp.NodeInfo {
+	nodes := a.node.Nodes()
+	out := make([]resp.NodeInfo, len(nodes))
+	for i, n := range nodes {
+		out[i] = resp.NodeInfo(n)
+	}
+	return out
+}
+
+func (a admin) Hashes() []resp.HashPoint {
+	points := a.node.Hashes()
+	out := make([]resp.HashPoint, len(points))
+	for i, p := range points {
+		out[i] = resp.HashPoint(p)
+	}
+	return out
+}
+
+func (a admin) Transfer(id string) error { return a.node.Transfer(id) }
+
+func (a admin) SaveSnapshot() (string, error) { return a.node.SaveSnapshot() }

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/spf13/cobra"
+)
+
+// clientTimeout bounds one call of a client verb. A node answers within its
+// request_timeout; saving a snapshot takes longer and has no bound of its own.
+const clientTimeout = 10 * time.Second
+
+// client is how the verbs talk to a node.
+type client struct {
+	addr string // host:port; empty: the default ports, one after the other
+	json bool   // output
+}
+
+func (c *client) flags(cmd *cobra.Command) {
+	cmd.PersistentFlags().StringVar(&c.addr, "addr", "", "`HOST:PORT` of a node (default: 127.0.0.1:6380, then 127.0.0.1:6381)")
+	cmd.PersistentFlags().BoolVar(&c.json, "json", false, "print JSON")
+}
+
+// call sends one command and returns its reply. It is sent once: a decision
+// that was sent again could be charged twice.
+func (c *client) call(ctx context.Context, timeout time.Duration, args ...any) (any, error) {
+	addr, err := c.pick()
+	if err != nil {
+		return nil, err
+	}
+	r := redis.NewClient(&redis.Options{
+		Addr:            addr,
+		Protocol:        2,
+		DisableIdentity: true,
+		MaxRetries:      -1,
+		ReadTimeout:     timeout,
+		WriteTimeout:    timeout,
+	})
+	defer r.Close()
+	reply, err := r.Do(ctx, args...).Result()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", addr, err)
+	}
+	return reply, nil
+}
+
+// pick returns the address to talk to. Dialing finds out which default port is
+// in use before anything is sent.
+func (c *client) pick() (string, error) {
+	if c.addr != "" {
+		return c.addr, nil
+	}
+	defaults := []string{"127.0.0.1:6380", "127.0.0.1:6381"}
+	var errs []error
+	for _, addr := range defaults {
+		conn, err := net.DialTimeout("tcp", addr, time.Second)
+		if err == nil {
+			conn.Close()
+			return addr, nil
+		}
+		errs = append(errs, err)
+	}
+	return "", fmt.Errorf("no node answers on %s: start one with `limitd serve`, or say --addr (%w)", strings.Join(defaults, " or "), errors.Join(errs...))
+}
+
+// pair is one name and value of a flat reply.
+type pair struct {
+	name  string
+	value any
+}
+
+// pairs reads a flat array of name, value, name, value.
+func pairs(reply any) ([]pair, error) {
+	flat, ok := reply.([]any)
+	if !ok || len(flat)%2 != 0 {
+		return nil, fmt.Errorf("unexpected reply %v: is this a limitd node of this version?", reply)
+	}
+	out := make([]pair, 0, len(flat)/2)
+	for i := 0; i < len(flat); i += 2 {
+		out = append(out, pair{fmt.Sprint(flat[i]), flat[i+1]})
+	}
+	return out, nil
+}

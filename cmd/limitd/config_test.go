@@ -1,0 +1,176 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+const exampleFile = "../../cluster.example.toml"
+
+// threeNodes is a sound beginning of a file; what a test appends starts at line 13.
+const threeNodes = `[[node]]
+id = "n1"
+resp = "127.0.0.1:6381"
+peer = "127.0.0.1:7381"
+[[node]]
+id = "n2"
+resp = "127.0.0.1:6382"
+peer = "127.0.0.1:7382"
+[[node]]
+id = "n3"
+resp = "127.0.0.1:6383"
+peer = "127.0.0.1:7383"
+`
+
+func TestWrongKeysAreNamedWithTheirLine(t *testing.T) {
+	for _, tc := range []struct{ name, doc, want string }{
+		{"unknown key", "[raft]\nhartbeat = \"1s\"", "f.toml:14: raft.hartbeat: unknown key"},
+		{"unknown table", "[raftt]\nheartbeat = \"1s\"", "f.toml:13: raftt: unknown key"},
+		{"unknown key of a node", "[[node]]\nid = \"n4\"\naddr = \"x\"", "f.toml:15: node.addr: unknown key"},
+		{"two unknown keys", "[raft]\na = 1\nb = 2", "f.toml:15: raft.b: unknown key"},
+		{"no TOML", "raft = = 1", "f.toml:13:"},
+		{"key twice", "[peers]\ninsecure = false\ninsecure = false", "f.toml:15"},
+		{"not a duration", "[raft]\n\nlease = \"1 second\"", "f.toml:15: raft.lease: \"1 second\" is no duration"},
+		{"duration without unit", "[raft]\nlease = 1000", "f.toml:14: raft.lease: 1µs is below 50ms (durations are written with a unit"},
+		{"lease above heartbeat", "[raft]\nlease = \"2s\"", "f.toml:14: raft.lease: 2s is above raft.heartbeat (1s)"},
+		{"election below heartbeat", "[raft]\nheartbeat = \"3s\"\nelection = \"2s\"", "f.toml:15: raft.election: 2s is below raft.heartbeat (3s)"},
+		{"unwritten key blamed", "[raft]\nheartbeat = \"3s\"", "f.toml:13: raft.election: 1s is below raft.heartbeat (3s)"},
+		{"wal", "[raft]\nlog_store = \"wal\"", "f.toml:14: raft.log_store: \"wal\" is not supported by this version yet"},
+		{"log store", "[raft]\nlog_store = \"rocks\"", "f.toml:14: raft.log_store: \"rocks\" is unknown"},
+		{"disk stall", "[raft]\ndisk_stall = \"off\"", "f.toml:14: raft.disk_stall: 0s is below 1s"},
+		{"wrong type", "[limits]\nmax_queue_requests = \"many\"", "f.toml:14: limits.max_queue_requests:"},
+		{"negative", "[limits]\nmax_queue_requests = -1", "f.toml:14: limits.max_queue_requests: -1 is not within"},
+		{"size unit", "[limits]\nmax_queue_bytes = \"64MB\"", "f.toml:14: limits.max_queue_bytes: \"64MB\" is no size"},
+		{"size overflow", "[limits]\nmax_queue_bytes = \"9999999999GiB\"", "f.toml:14: limits.max_queue_bytes: \"9999999999GiB\" is too large"},
+		{"memory share", "[limits]\nmax_memory = \"101%\"", "f.toml:14: limits.max_memory: \"101%\" is no share of memory"},
+		{"memory too small", "[limits]\nmax_memory = 1024", "f.toml:14: limits.max_memory: 1KiB is not within 16MiB to"},
+		{"negative memory", "[limits]\nmax_memory = -5", "f.toml:14: limits.max_memory: -5B is not within"},
+		{"leader wait", "[limits]\nleader_wait = \"2s\"", "f.toml:14: limits.leader_wait: 2s is above limits.request_timeout (1s)"},
+		{"key above argument", "[limits]\nmax_key = \"32KiB\"\n[resp]\nmax_arg_bytes = \"16KiB\"", "f.toml:14: limits.max_key: 32KiB is above resp.max_arg_bytes (16KiB)"},
+		{"ids later", "[limits]\nid_ttl = \"60s\"", "f.toml:14: limits.id_ttl: request ids are not supported by this version yet"},
+		{"clients per ip", "[resp]\nmax_clients_per_ip = \"none\"", "f.toml:14: resp.max_clients_per_ip: \"none\" is no count"},
+		{"idle timeout", "[resp]\nidle_timeout = 30", "f.toml:14: resp.idle_timeout: 30ns is below 1s"},
+		{"users later", "[[user]]\nname = \"app\"", "f.toml:13: user: passwords and users are not supported by this version yet"},
+		{"id twice", "[[node]]\nid = \"n1\"\nresp = \"127.0.0.1:1\"\npeer = \"127.0.0.1:2\"", "f.toml:14: node[3].id: \"n1\" is the id of node[0] too"},
+		{"bad id", "[[node]]\nid = \"../n4\"\nresp = \"127.0.0.1:1\"\npeer = \"127.0.0.1:2\"", "f.toml:14: node[3].id: \"../n4\" is no node id"},
+		{"address missing", "[[node]]\nid = \"n4\"\nresp = \"127.0.0.1:1\"", "f.toml:13: node[3].peer: \"\" is no host:port"},
+		{"address twice", "[[node]]\nid = \"n4\"\nresp = \"127.0.0.1:1\"\npeer = \"127.0.0.1:6381\"", "f.toml:16: node[3].peer: 127.0.0.1:6381 is node[0].resp too"},
+		{"port", "[[node]]\nid = \"n4\"\nresp = \"127.0.0.1:0\"\npeer = \"127.0.0.1:2\"", "f.toml:15: node[3].resp: \"127.0.0.1:0\" has no port from 1 to 65535"},
+		{"clients beyond loopback", "[[node]]\nid = \"n4\"\nresp = \"0.0.0.0:1\"\npeer = \"127.0.0.1:2\"", "f.toml:15: node[3].resp: 0.0.0.0:1 is reachable from other machines, and this version has no passwords yet"},
+		{"clients on all interfaces", "[[node]]\nid = \"n4\"\nresp = \":1\"\npeer = \"127.0.0.1:2\"", "f.toml:15: node[3].resp: :1 is reachable from other machines"},
+		{"peers beyond loopback", "[[node]]\nid = \"n4\"\nresp = \"127.0.0.1:1\"\npeer = \"10.0.0.4:2\"", "f.toml:16: node[3].peer: 10.0.0.4:2 is reachable from other machines, and peers are not authenticated"},
+		{"peers by name", "[[node]]\nid = \"n4\"\nresp = \"127.0.0.1:1\"\npeer = \"node4.example:2\"", "f.toml:16: node[3].peer: node4.example:2 is reachable"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			_, err := parseConfig("f.toml", []byte(threeNodes+tc.doc+"\n"))
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got error %v, want one with %q", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestPasswordsAreRefusedNotIgnored(t *testing.T) {
+	_, err := parseConfig("f.toml", []byte("requirepass = \"secret\"\n"+threeNodes))
+	want := "f.toml:1: requirepass: passwords and users are not supported by this version yet"
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+func TestAllWrongValuesComeAtOnce(t *testing.T) {
+	_, err := parseConfig("f.toml", []byte("[raft]\nlease = \"2s\"\n[limits]\nmax_key = 0\n[resp]\nmax_args = 1\n"))
+	if err == nil {
+		t.Fatal("accepted")
+	}
+	for _, want := range []string{"f.toml: node: no [[node]]", "f.toml:2: raft.lease", "f.toml:4: limits.max_key", "f.toml:6: resp.max_args"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is missing in:\n%v", want, err)
+		}
+	}
+}
+
+func TestPeersBeyondLoopbackNeedInsecure(t *testing.T) {
+	c, err := parseConfig("f.toml", []byte("[peers]\ninsecure = true\n"+strings.ReplaceAll(threeNodes, "127.0.0.1:73", "10.0.0.1:73")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Nodes[2].Peer != "10.0.0.1:7383" {
+		t.Errorf("peer of n3 = %q", c.Nodes[2].Peer)
+	}
+}
+
+func TestValuesArrive(t *testing.T) {
+	c, err := parseConfig("f.toml", []byte(threeNodes+`
+[limits]
+request_timeout = "1m30s"
+max_memory = "2GiB"
+max_queue_bytes = 1048577
+[resp]
+max_clients_per_ip = 7
+idle_timeout = "off"
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if time.Duration(c.Limits.RequestTimeout) != 90*time.Second || c.Limits.MaxMemory != (Memory{Bytes: 2 << 30}) ||
+		c.Limits.MaxQueueBytes != 1<<20+1 || c.RESP.MaxClientsPerIP != 7 || c.RESP.IdleTimeout != 0 {
+		t.Errorf("got %+v", c)
+	}
+	if c.Nodes[1].Data != filepath.Join("limitd-data", "n2") {
+		t.Errorf("data of n2 = %q", c.Nodes[1].Data)
+	}
+}
+
+func TestExampleShowsTheDefaults(t *testing.T) {
+	c, err := LoadConfig(exampleFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := DefaultConfig()
+	want.Nodes = c.Nodes
+	if !reflect.DeepEqual(c, want) {
+		t.Errorf("cluster.example.toml says %+v\nthe defaults are        %+v", c, want)
+	}
+}
+
+func TestExampleShowsEveryKey(t *testing.T) {
+	doc, err := os.ReadFile(exampleFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := keyLines(doc)
+	top := reflect.TypeFor[Config]()
+	for i := range top.NumField() {
+		table, name := top.Field(i).Type, top.Field(i).Tag.Get("toml")
+		if table.Kind() == reflect.Slice {
+			table, name = table.Elem(), name+"[0]"
+		}
+		for j := range table.NumField() {
+			key := name + "." + table.Field(j).Tag.Get("toml")
+			if lines[key] == 0 {
+				t.Errorf("cluster.example.toml lacks %s", key)
+			}
+		}
+	}
+}
+
+func FuzzParseConfig(f *testing.F) {
+	example, err := os.ReadFile(exampleFile)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(example)
+	f.Add([]byte(threeNodes + "[raft]\nlease = 1\n"))
+	f.Add([]byte("a.b.c = {d = [1, {e = 2}]}\n[[x.y]]\n[x.y.z]\n"))
+	f.Fuzz(func(t *testing.T, doc []byte) {
+		c, err := parseConfig("f.toml", doc)
+		if err == nil && c.Validate() != nil {
+			t.Errorf("accepted what Validate refuses: %v", c.Validate())
+		}
+	})
+}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// serveFlags are the flags of `limitd serve`.
+type serveFlags struct {
+	config, node, listen, peerListen, dataDir string
+}
+
+func newServe() *cobra.Command {
+	var f serveFlags
+	c := &cobra.Command{
+		Use:   "serve",
+		Short: "Run one node",
+		Long: `Run one node until SIGTERM or SIGINT.
+
+With --config, the node named by --node of the cluster that FILE describes.
+Without, a cluster of one: durable, and ready at once.
+
+On the first signal a leader hands over and keeps answering for up to 2 s, then
+connections are drained and the node stops. A second signal stops it at once.`,
+		Example: `  limitd serve
+  limitd serve --listen 127.0.0.1:6390 --data-dir /var/lib/limitd
+  limitd serve --config cluster.toml --node n1`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, self, err := f.resolve()
+			if err != nil {
+				return err
+			}
+			log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil)).With("node", self.ID)
+			return serve(cmd.Context(), cfg, self, log)
+		},
+	}
+	c.Flags().StringVar(&f.config, "config", "", "configuration `FILE` (TOML) of the cluster")
+	c.Flags().StringVar(&f.node, "node", "", "`ID` of this node (without --config: kept in the data directory)")
+	c.Flags().StringVar(&f.listen, "listen", "127.0.0.1:6380", "`ADDRESS` for clients, without --config")
+	c.Flags().StringVar(&f.peerListen, "peer-listen", "127.0.0.1:7380", "`ADDRESS` for other nodes, without --config")
+	c.Flags().StringVar(&f.dataDir, "data-dir", "", "data `DIRECTORY` (default: the node's `data`, or limitd-data without --config)")
+	c.MarkFlagsMutuallyExclusive("config", "listen")
+	c.MarkFlagsMutuallyExclusive("config", "peer-listen")
+	return c
+}
+
+// resolve makes the configuration that the flags ask for, and picks this node's part.
+func (f serveFlags) resolve() (Config, NodeConfig, error) {
+	if f.config == "" {
+		return f.single()
+	}
+	cfg, err := LoadConfig(f.config)
+	if err != nil {
+		return Config{}, NodeConfig{}, err
+	}
+	ids := make([]string, len(cfg.Nodes))
+	for i, n := range cfg.Nodes {
+		ids[i] = n.ID
+	}
+	if f.node == "" {
+		return Config{}, NodeConfig{}, fmt.Errorf("--node is missing: say which node of %s this is (%s)", f.config, strings.Join(ids, ", "))
+	}
+	self, ok := cfg.Node(f.node)
+	if !ok {
+		return Config{}, NodeConfig{}, fmt.Errorf("--node %s is not in %s, which lists %s", f.node, f.config, strings.Join(ids, ", "))
+	}
+	if f.dataDir != "" {
+		self.Data = f.dataDir
+	}
+	return cfg, self, nil
+}
+
+// single is the cluster of one that runs without a file.
+func (f serveFlags) single() (Config, NodeConfig, error) {
+	cfg := DefaultConfig()
+	self := NodeConfig{ID: f.node, RESP: f.listen, Peer: f.peerListen, Data: f.dataDir}
+	if self.Data == "" {
+		self.Data = "limitd-data"
+	}
+	if self.ID == "" {
+		self.ID = "n-000000" // for the check below; the real one needs the data directory
+	}
+	cfg.Nodes = []NodeConfig{self}
+	err := cfg.Validate()
+	var es KeyErrors
+	if errors.As(err, &es) {
+		flags := strings.NewReplacer("node[0].resp", "--listen", "node[0].peer", "--peer-listen", "node[0].id", "--node", "node[0].data", "--data-dir")
+		for _, e := range es {
+			e.Key, e.Msg = flags.Replace(e.Key), flags.Replace(e.Msg)
+		}
+		return Config{}, NodeConfig{}, es
+	}
+	if self.ID, err = nodeID(self.Data, f.node); err != nil {
+		return Config{}, NodeConfig{}, err
+	}
+	cfg.Nodes[0] = self
+	return cfg, self, nil
+}
+
+// serve runs a node until a signal or until the node must not go on.
+func serve(ctx context.Context, cfg Config, self NodeConfig, log *slog.Logger) error {
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
+	defer signal.Stop(signals)
+
+	s, err := openServer(cfg, self, log)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+	case sig := <-signals:
+		log.Info("stopping; a second signal stops at once", "signal", sig.String())
+	case err := <-s.failed:
+		return err // the state is not to be touched again, not even by an orderly close
+	}
+	stopped := make(chan error, 1)
+	go func() { stopped <- s.stop() }()
+	select {
+	case err := <-stopped:
+		return err
+	case err := <-s.failed:
+		return err
+	case sig := <-signals:
+		return fmt.Errorf("stopped at once by a second signal (%v)", sig)
+	}
+}

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"limitd/cluster"
+	"limitd/limiter"
+	"limitd/resp"
+)
+
+const (
+	handOver    = 2 * time.Second // a stopping leader answers this long while leadership moves
+	drainTime   = 2 * time.Second // then its connections may finish this long
+	singleReady = 5 * time.Second // a cluster of one elects itself before it accepts clients
+)
+
+// server is one running node: the rooms in the order in which they are opened.
+type server struct {
+	log     *slog.Logger
+	voters  int
+	node    *cluster.Node
+	limiter *limiter.Limiter
+	resp    *resp.Server
+	failed  chan error // a *fatalError, or why clients cannot be accepted any more
+}
+
+// openServer opens the node's data, joins its peers and accepts clients.
+func openServer(cfg Config, self NodeConfig, log *slog.Logger) (*server, error) {
+	maxMemory, err := cfg.Limits.MaxMemory.resolve()
+	if err != nil {
+		return nil, fmt.Errorf("limits.max_memory: %w", err)
+	}
+	s := &server{log: log, voters: len(cfg.Nodes), failed: make(chan error, 2)}
+	s.node, err = cluster.Open(s.clusterConfig(cfg, self), nil)
+	if err != nil {
+		return nil, err
+	}
+	s.limiter = limiter.New(s.limiterConfig(cfg.Limits, maxMemory), s.node.FSM(), s.node, s.node)
+	s.node.SetHandler(s.limiter.Serve)
+	s.resp = resp.NewServer(respConfig(cfg, log), s.limiter, admin{s.node})
+	ln, err := net.Listen("tcp", self.RESP)
+	if err != nil {
+		s.limiter.Close()
+		return nil, errors.Join(fmt.Errorf("listen for clients: %w", err), s.node.Close())
+	}
+	if err := s.node.Start(); err != nil {
+		s.limiter.Close()
+		return nil, errors.Join(err, ln.Close(), s.node.Close())
+	}
+	if s.voters == 1 {
+		s.node.AwaitLeader(singleReady)
+	}
+	go func() {
+		if err := s.resp.Serve(ln); err != nil {
+			s.failed <- fmt.Errorf("accept clients on %s: %w", self.RESP, err)
+		}
+	}()
+	log.Info("serving", "resp", self.RESP, "peer", self.Peer, "data", self.Data, "cluster", cfg.Cluster.Name, "version", version)
+	return s, nil
+}
+
+// stop hands over leadership, drains clients, and closes the rooms.
+func (s *server) stop() error {
+	if s.voters > 1 && s.node.Leading() {
+		moved := make(chan error, 1)
+		go func() { moved <- s.node.Transfer("") }()
+		select {
+		case err := <-moved:
+			if err != nil {
+				s.log.Warn("leadership was not handed over; the others will elect", "error", err)
+			}
+		case <-time.After(handOver):
+			s.log.Warn("leadership was not handed over in time; the others will elect", "waited", handOver)
+		}
+	}
+	s.resp.Drain(drainTime)
+	s.limiter.Close()
+	if err := s.node.Close(); err != nil {
+		return fmt.Errorf("close node: %w", err)
+	}
+	s.log.Info("stopped")
+	return nil
+}
+
+func (s *server) clusterConfig(cfg Config, self NodeConfig) cluster.Config {
+	members := make([]cluster.Member, len(cfg.Nodes))
+	for i, n := range cfg.Nodes {
+		members[i] = cluster.Member{ID: n.ID, Resp: n.RESP, Peer: n.Peer}
+	}
+	return cluster.Config{
+		ID:                self.ID,
+		Members:           members,
+		DataDir:           self.Data,
+		Insecure:          cfg.Peers.Insecure,
+		Heartbeat:         time.Duration(cfg.Raft.Heartbeat),
+		Election:          time.Duration(cfg.Raft.Election),
+		Lease:             time.Duration(cfg.Raft.Lease),
+		DiskStall:         time.Duration(cfg.Raft.DiskStall),
+		SnapshotInterval:  30 * time.Second,
+		SnapshotThreshold: 4096,
+		TrailingBytes:     256 << 20,
+		MinFreeDisk:       int64(cfg.Limits.MinFreeDisk),
+		Version:           version,
+		Logger:            s.log,
+		Fatal: func(err error) {
+			select {
+			case s.failed <- &fatalError{err}:
+			default: // one reason is enough
+			}
+		},
+	}
+}
+
+func (s *server) limiterConfig(l LimitsConfig, maxMemory int64) limiter.Config {
+	return limiter.Config{
+		RequestTimeout: time.Duration(l.RequestTimeout),
+		LeaderWait:     time.Duration(l.LeaderWait),
+		MaxQueue:       l.MaxQueueRequests,
+		MaxQueueBytes:  int64(l.MaxQueueBytes),
+		MaxMemory:      maxMemory,
+		DiskLow:        s.node.DiskLow,
+	}
+}
+
+func respConfig(cfg Config, log *slog.Logger) resp.Config {
+	r := cfg.RESP
+	return resp.Config{
+		MaxArgs:         r.MaxArgs,
+		MaxArgBytes:     int(r.MaxArgBytes),
+		MaxRequestBytes: int(r.MaxRequestBytes),
+		MaxPipeline:     r.MaxPipeline,
+		MaxClients:      r.MaxClients,
+		MaxClientsPerIP: int(r.MaxClientsPerIP),
+		IdleTimeout:     time.Duration(r.IdleTimeout),
+		WriteTimeout:    time.Duration(r.WriteTimeout),
+		OutputBuffer:    int(r.OutputBuffer),
+		MaxKey:          int(cfg.Limits.MaxKey),
+		Version:         version,
+		Logger:          log,
+	}
+}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+// throttleReply is the reply of CL.THROTTLE.
+type throttleReply struct {
+	Limited    bool  `json:"limited"`
+	Limit      int64 `json:"limit"`
+	Remaining  int64 `json:"remaining"`
+	RetryAfter int64 `json:"retry_after"` // s; -1: not limited, or it can never pass
+	ResetAfter int64 `json:"reset_after"` // s
+}
+
+func newThrottle() *cobra.Command {
+	var c client
+	cmd := &cobra.Command{
+		Use:   "throttle KEY BURST COUNT PERIOD [QTY]",
+		Short: "Ask CL.THROTTLE; the exit code is the answer: 0 allowed, 1 denied",
+		Long: `Ask CL.THROTTLE whether QTY (default 1) may pass now: at most BURST+1 at once,
+and COUNT per PERIOD seconds in the long run. QTY 0 only looks.
+
+A negative QTY gives back; write -- before the key so that it is no flag:
+  limitd throttle -- user:42 15 16 86400 -1`,
+		Example: `  limitd throttle user:42 15 16 86400
+  limitd throttle user:42 15 16 86400 && send-the-mail`,
+		Args: cobra.RangeArgs(4, 5),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			call := []any{"CL.THROTTLE"}
+			for _, a := range args {
+				call = append(call, a)
+			}
+			reply, err := c.call(cmd.Context(), clientTimeout, call...)
+			if err != nil {
+				return err
+			}
+			r, err := parseThrottle(reply)
+			if err != nil {
+				return err
+			}
+			if c.json {
+				err = printJSON(cmd.OutOrStdout(), r)
+			} else {
+				_, err = fmt.Fprintln(cmd.OutOrStdout(), r)
+			}
+			if err == nil && r.Limited {
+				err = errDenied
+			}
+			return err
+		},
+	}
+	c.flags(cmd)
+	return cmd
+}
+
+func parseThrottle(reply any) (throttleReply, error) {
+	var v [5]int64
+	list, ok := reply.([]any)
+	ok = ok && len(list) >= len(v)
+	for i := 0; ok && i < len(v); i++ {
+		v[i], ok = list[i].(int64)
+	}
+	if !ok {
+		return throttleReply{}, fmt.Errorf("unexpected reply %v: five integers are the reply of CL.THROTTLE", reply)
+	}
+	return throttleReply{v[0] == 1, v[1], v[2], v[3], v[4]}, nil
+}
+
+func (r throttleReply) String() string {
+	switch {
+	case !r.Limited:
+		return fmt.Sprintf("allowed: %d of %d left, full again in %d s", r.Remaining, r.Limit, r.ResetAfter)
+	case r.RetryAfter < 0:
+		return fmt.Sprintf("denied: more than the limit of %d can never pass", r.Limit)
+	default:
+		return fmt.Sprintf("denied: %d of %d left, retry in %d s", r.Remaining, r.Limit, r.RetryAfter)
+	}
+}
