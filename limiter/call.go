@@ -73,7 +73,8 @@ func (c *Call) keys(fn func(key []byte)) {
 type Chunk struct {
 	Calls []Call
 
-	task *task // kept from one Do to the next, for its channel
+	task  *task  // kept from one Do to the next, for its channel
+	frame []byte // memory of the request to the leader
 }
 
 // Reset empties the chunk and keeps its memory.

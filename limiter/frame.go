@@ -22,13 +22,6 @@ var errFrame = errors.New("damaged frame")
 
 // appendRequest appends the calls as a request.
 func appendRequest(dst []byte, calls []Call) []byte {
-	if dst == nil {
-		n := 8
-		for i := range calls {
-			n += len(calls[i].Key) + 24
-		}
-		dst = make([]byte, 0, n)
-	}
 	dst = append(dst, frameVersion)
 	dst = binary.AppendUvarint(dst, uint64(len(calls)))
 	for i := range calls {

@@ -31,6 +31,7 @@ type Router interface {
 	AwaitLeader(d time.Duration) bool
 	// Forward sends payload to the leader's handler. Applied: reply is the
 	// answer. Refused: certainly no leader took it. Unknown: neither is known.
+	// payload is the caller's again when Forward returns.
 	Forward(payload []byte, timeout time.Duration) (reply []byte, o fsm.Outcome)
 }
 

@@ -36,7 +36,8 @@ func (l *Limiter) agree(c *Chunk, calls []Call) {
 			}
 			continue
 		}
-		reply, o := l.r.Forward(appendRequest(nil, calls), left)
+		c.frame = appendRequest(c.frame[:0], calls)
+		reply, o := l.r.Forward(c.frame, left)
 		switch o {
 		case fsm.Applied:
 			n, s := l.takeReply(calls, reply)
