@@ -1,0 +1,286 @@
+package snapshot
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// The layout of a bbolt file, version 2, in the machine's byte order. A page begins with id(8) flags(2) count(2) overflow(4); a meta
+// page goes on with magic(4) version(4) page size(4) flags(4) root(8) sequence(8) freelist(8) high water(8) txid(8) checksum(8).
+const (
+	boltMagic      = 0xED0CDAED
+	boltVersion    = 2
+	boltPageHeader = 16
+	boltMetaLen    = 64
+	boltBucketLen  = 16 // root page, sequence; a small bucket follows as a page of its own if the root is 0
+	boltElement    = 16 // branch: pos(4) ksize(4) page(8); leaf: flags(4) pos(4) ksize(4) vsize(4); pos counts from the element
+	boltNoFreelist = ^uint64(0)
+	boltMaxDepth   = 64
+
+	boltBranch, boltLeaf, boltFreelist = 1, 2, 16 // flags of a page
+	boltBucket                         = 1        // flag of a leaf element
+)
+
+// CheckBolt says whether bbolt can open the file at path without harm, and otherwise what is wrong with it: both meta pages, the size,
+// and every page that is reachable. It must come before bolt.Open, which panics on pages that are missing or out of shape, in part in a
+// goroutine where nobody can recover, and leaves its lock behind when somebody does. It is stricter than bbolt in one point: bbolt
+// goes back one transaction, without a word, when the newer meta page fails its checksum. For a database whose transactions were
+// acknowledged that is loss, so one bad meta page is damage too; a write that is cut off by a power cut does not tear within the one
+// sector that the meta data takes.
+//
+// Contents are not checked, since bbolt keeps no checksums of them: its users must. Nobody may be writing to the file. Errors wrap
+// ErrDamaged, or come from the system: an absent file is os.ErrNotExist, an empty one is damaged.
+func CheckBolt(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_ = unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_WILLNEED) // all of it will be read, here and by bolt, in no order
+	st, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	c := boltCheck{f: f, path: path, size: st.Size()}
+	root, freelist, err := c.metas()
+	if err != nil {
+		return err
+	}
+	c.seen = make([]uint64, c.high/64+1)
+	c.seen[0] = 3 // the meta pages
+	if err := c.tree(root, nil, nil, 0); err != nil {
+		return err
+	}
+	if freelist != boltNoFreelist {
+		return c.free(freelist)
+	}
+	return nil
+}
+
+type boltCheck struct {
+	f        *os.File
+	path     string
+	size     int64
+	pageSize uint64
+	high     uint64   // pages at and above it are not in use
+	seen     []uint64 // a bit for each page that something refers to
+}
+
+func (c *boltCheck) bad(format string, args ...any) error { return damaged(c.path, format, args...) }
+
+// metas checks the meta pages and the size, and returns root page and freelist page of the newer.
+func (c *boltCheck) metas() (root, freelist uint64, err error) {
+	var newest uint64
+	for i := range uint64(2) {
+		var b [boltPageHeader + boltMetaLen]byte
+		at := int64(i * c.pageSize)
+		if _, err := c.f.ReadAt(b[:], at); err != nil {
+			return 0, 0, c.bad("it has %d bytes and no meta page %d", c.size, i)
+		}
+		m := b[boltPageHeader:]
+		ne := binary.NativeEndian
+		sum := fnv.New64a()
+		sum.Write(m[:56])
+		size := uint64(ne.Uint32(m[8:]))
+		switch {
+		case ne.Uint32(m) != boltMagic:
+			return 0, 0, c.bad("meta page %d is none: magic %08x", i, ne.Uint32(m))
+		case sum.Sum64() != ne.Uint64(m[56:]):
+			return 0, 0, c.bad("checksum of meta page %d", i)
+		case ne.Uint32(m[4:]) != boltVersion:
+			return 0, 0, fmt.Errorf("%s: %w %d of the bbolt file", c.path, ErrVersion, ne.Uint32(m[4:]))
+		case size < 1024 || size&(size-1) != 0 || i == 1 && size != c.pageSize:
+			return 0, 0, c.bad("meta page %d says that pages have %d bytes", i, size)
+		}
+		c.pageSize = size
+		if txid := ne.Uint64(m[48:]); i == 0 || txid > newest {
+			newest = txid
+			root, freelist, c.high = ne.Uint64(m[16:]), ne.Uint64(m[32:]), ne.Uint64(m[40:])
+		}
+	}
+	if c.high > uint64(c.size)/c.pageSize {
+		return 0, 0, c.bad("it has %d bytes, %d pages of %d bytes are in use: it was cut off", c.size, c.high, c.pageSize)
+	}
+	return root, freelist, nil
+}
+
+// page reads the page id with what overflows from it, and marks it as seen.
+func (c *boltCheck) page(id uint64) (page []byte, flags, count int, err error) {
+	if id < 2 || id >= c.high {
+		return nil, 0, 0, c.bad("it refers to page %d of %d", id, c.high)
+	}
+	page = make([]byte, c.pageSize)
+	if _, err := c.f.ReadAt(page, int64(id*c.pageSize)); err != nil {
+		return nil, 0, 0, fmt.Errorf("read page %d of %s: %w", id, c.path, err)
+	}
+	ne := binary.NativeEndian
+	if got := ne.Uint64(page); got != id {
+		return nil, 0, 0, c.bad("page %d says that it is page %d", id, got)
+	}
+	more := uint64(ne.Uint32(page[12:]))
+	if more >= c.high-id {
+		return nil, 0, 0, c.bad("page %d goes on for %d pages, past page %d", id, more, c.high)
+	}
+	for p := id; p <= id+more; p++ {
+		if c.seen[p/64]&(1<<(p%64)) != 0 {
+			return nil, 0, 0, c.bad("page %d is in use twice", p)
+		}
+		c.seen[p/64] |= 1 << (p % 64)
+	}
+	if more > 0 {
+		page = append(page, make([]byte, more*c.pageSize)...)
+		if _, err := c.f.ReadAt(page[c.pageSize:], int64((id+1)*c.pageSize)); err != nil {
+			return nil, 0, 0, fmt.Errorf("read page %d of %s: %w", id, c.path, err)
+		}
+	}
+	return page, int(ne.Uint16(page[8:])), int(ne.Uint16(page[10:])), nil
+}
+
+// tree checks the page id and all below it. Keys must be from low on and before high; nil: no bound.
+func (c *boltCheck) tree(id uint64, low, high []byte, depth int) error {
+	page, flags, count, err := c.page(id)
+	if err != nil {
+		return err
+	}
+	switch {
+	case depth > boltMaxDepth:
+		return c.bad("page %d is %d pages below its root", id, depth)
+	case flags == boltLeaf:
+		return c.leaf(id, page, count, low, high)
+	case flags != boltBranch:
+		return c.bad("page %d is of the unknown kind %x", id, flags)
+	case count == 0:
+		return c.bad("page %d branches to nothing", id)
+	}
+	ne := binary.NativeEndian
+	key := low
+	for i := range count {
+		next := high
+		e, err := c.element(id, page, i, count)
+		if err != nil {
+			return err
+		}
+		if key, err = c.key(id, page, e, int(ne.Uint32(page[e:])), int(ne.Uint32(page[e+4:])), i, key, high); err != nil {
+			return err
+		}
+		if i+1 < count {
+			e := e + boltElement
+			if next, err = c.bytes(id, page, e, int(ne.Uint32(page[e:])), int(ne.Uint32(page[e+4:]))); err != nil {
+				return err
+			}
+		}
+		if err := c.tree(ne.Uint64(page[e+8:]), key, next, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// leaf checks a page of keys and values, which may be buckets.
+func (c *boltCheck) leaf(id uint64, page []byte, count int, low, high []byte) error {
+	ne := binary.NativeEndian
+	key := low
+	for i := range count {
+		e, err := c.element(id, page, i, count)
+		if err != nil {
+			return err
+		}
+		flags, pos, ksize, vsize := ne.Uint32(page[e:]), int(ne.Uint32(page[e+4:])), int(ne.Uint32(page[e+8:])), int(ne.Uint32(page[e+12:]))
+		if key, err = c.key(id, page, e, pos, ksize, i, key, high); err != nil {
+			return err
+		}
+		v, err := c.bytes(id, page, e, pos+ksize, vsize)
+		if err != nil {
+			return err
+		}
+		switch flags {
+		case 0:
+		case boltBucket:
+			if err := c.bucket(id, key, v); err != nil {
+				return err
+			}
+		default:
+			return c.bad("page %d, element %d has the unknown flags %x", id, i, flags)
+		}
+	}
+	return nil
+}
+
+// bucket checks a bucket below the page id: a tree of its own, or a leaf page within the value.
+func (c *boltCheck) bucket(id uint64, name, v []byte) error {
+	ne := binary.NativeEndian
+	if len(v) < boltBucketLen {
+		return c.bad("bucket %q on page %d has %d bytes", name, id, len(v))
+	}
+	if root := ne.Uint64(v); root != 0 {
+		return c.tree(root, nil, nil, 0)
+	}
+	page := v[boltBucketLen:]
+	if len(page) < boltPageHeader || ne.Uint16(page[8:]) != boltLeaf {
+		return c.bad("bucket %q on page %d has no page", name, id)
+	}
+	return c.leaf(id, page, int(ne.Uint16(page[10:])), nil, nil)
+}
+
+// element returns where element i of the page is.
+func (c *boltCheck) element(id uint64, page []byte, i, count int) (int, error) {
+	if boltPageHeader+count*boltElement > len(page) {
+		return 0, c.bad("page %d has %d bytes and says that it has %d elements", id, len(page), count)
+	}
+	return boltPageHeader + i*boltElement, nil
+}
+
+// bytes returns the n bytes of the page at pos from the element at e.
+func (c *boltCheck) bytes(id uint64, page []byte, e, pos, n int) ([]byte, error) {
+	if from := e + pos; pos >= 0 && n >= 0 && n <= len(page) && from <= len(page)-n {
+		return page[from : from+n], nil
+	}
+	return nil, c.bad("page %d has an element outside of it", id)
+}
+
+// key returns the key of element i at e, which must be after prev (from prev on if it is the first) and before high.
+func (c *boltCheck) key(id uint64, page []byte, e, pos, n, i int, prev, high []byte) ([]byte, error) {
+	key, err := c.bytes(id, page, e, pos, n)
+	if err != nil {
+		return nil, err
+	}
+	order := bytes.Compare(prev, key)
+	if n == 0 || order > 0 || order == 0 && i > 0 || high != nil && bytes.Compare(key, high) >= 0 {
+		return nil, c.bad("page %d, element %d: its key is out of order", id, i)
+	}
+	return key, nil
+}
+
+// free checks the list of free pages, which must not be in use.
+func (c *boltCheck) free(id uint64) error {
+	page, flags, count, err := c.page(id)
+	if err != nil {
+		return err
+	}
+	if flags != boltFreelist {
+		return c.bad("page %d is no list of free pages", id)
+	}
+	ne := binary.NativeEndian
+	ids := page[boltPageHeader:]
+	n := uint64(count)
+	if n == 0xffff { // the count did not fit
+		n = ne.Uint64(ids)
+		ids = ids[8:]
+	}
+	if n > uint64(len(ids)/8) {
+		return c.bad("page %d has no room for %d free pages", id, n)
+	}
+	for i := range n {
+		p := ne.Uint64(ids[i*8:])
+		if p < 2 || p >= c.high || c.seen[p/64]&(1<<(p%64)) != 0 {
+			return c.bad("the list of free pages has page %d, which is in use or none", p)
+		}
+		c.seen[p/64] |= 1 << (p % 64)
+	}
+	return nil
+}

@@ -1,0 +1,214 @@
+package snapshot
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// buildBatch is how many records of a stream go into one unsynced transaction of the new file.
+const buildBatch = 20000
+
+// Write takes the next bytes of a snapshot that the leader sends. The first call begins the install.
+func (k *Sink) Write(p []byte) (int, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.closed || k.kind == kindLocal {
+		return 0, fmt.Errorf("snapshot %s: written to after Commit or Close", k.ID())
+	}
+	if k.kind == kindFresh {
+		if err := k.begin(); err != nil {
+			return 0, err
+		}
+	}
+	return k.pipe.Write(p)
+}
+
+func (k *Sink) begin() error {
+	if _, err := k.s.admit(&k.meta.Meta); err != nil {
+		return err
+	}
+	k.s.mu.Lock()
+	busy, closed := k.s.installing != nil, k.s.closed
+	if !busy && !closed {
+		k.s.installing = k
+	}
+	k.s.mu.Unlock()
+	switch {
+	case closed:
+		return fmt.Errorf("install snapshot %s: %s is %w", k.ID(), k.s.Path(), ErrClosed)
+	case busy:
+		return fmt.Errorf("install snapshot %s: another install is running", k.ID())
+	}
+	k.kind = kindInstall
+	r, w := io.Pipe()
+	k.pipe, k.built = w, make(chan error, 1)
+	go func() {
+		err := k.build(r)
+		r.CloseWithError(err) // a writer that waits learns of it
+		k.built <- err
+	}()
+	return nil
+}
+
+// admit says whether a snapshot at m may be installed, and whether it is the one that the file has.
+func (s *Store) admit(m *Meta) (same bool, err error) {
+	have, _ := s.Meta()
+	if m.Index < have.Index || m.Index == have.Index && m.Term != have.Term {
+		return false, fmt.Errorf("install snapshot %s: %w: the file has %s", m.id(), ErrStale, have.id())
+	}
+	if fn := s.options().Applied; fn != nil {
+		if applied := fn(); m.Index < applied {
+			return false, fmt.Errorf("install snapshot %s: %w: index %d is applied", m.id(), ErrStale, applied)
+		}
+	}
+	return m.Index == have.Index, nil
+}
+
+// build writes the records of the stream into the new file.
+func (k *Sink) build(r io.Reader) error {
+	db, err := createBolt(k.newPath(), k.s.mmap)
+	if err != nil {
+		return err
+	}
+	k.db = db
+	Failpoint("install.begin")
+	batch := make([]Record, 0, buildBatch)
+	var held []byte // what the batch's slices are cut from
+	put := func() error {
+		_, err := update(k.newPath(), db, func(tx *bolt.Tx) error {
+			tx.Bucket(bucketRecords).FillPercent = 0.9 // the names come in order
+			return putRecords(k.newPath(), tx, &k.meta, batch)
+		})
+		batch, held = batch[:0], held[:0]
+		Failpoint("install.batch")
+		return err
+	}
+	head := func(h Header) error {
+		if h.Last > k.meta.Index {
+			return fmt.Errorf("its last batch has index %d", h.Last)
+		}
+		k.meta.Header = h
+		return nil
+	}
+	_, err = ReadStream(r, head, func(rec Record) error {
+		rec.Name, held = keep(held, rec.Name)
+		rec.State, held = keep(held, rec.State)
+		if batch = append(batch, rec); len(batch) == cap(batch) {
+			return put()
+		}
+		return nil
+	})
+	if err == nil {
+		err = put()
+	}
+	return err
+}
+
+// keep appends b to held and returns its copy there.
+func keep(held, b []byte) (kept, grown []byte) {
+	n := len(held)
+	held = append(held, b...)
+	return held[n:len(held):len(held)], held
+}
+
+func (k *Sink) newPath() string { return filepath.Join(k.s.dir, newName) }
+
+// finish waits for the new file, and puts it in place unless the node has moved past it meanwhile.
+func (k *Sink) finish() error {
+	defer k.s.installed(k)
+	k.pipe.Close()
+	err := <-k.built
+	if err == nil {
+		Failpoint("install.built")
+		err = k.s.disk.sync(k.db) // the bulk of it, while others may still write
+	}
+	if err != nil {
+		k.discard()
+		return fmt.Errorf("install snapshot %s: %w", k.ID(), err)
+	}
+	k.s.turn.Lock() // a local snapshot between Commit and Release ends first
+	defer k.s.turn.Unlock()
+	return k.s.replace(k)
+}
+
+// replace makes the file that k built the file of the store.
+func (s *Store) replace(k *Sink) error {
+	if err := s.swap(k); err != nil {
+		return err
+	}
+	if fn := s.options().OnInstall; fn != nil {
+		if err := fn(k.meta.Index, k.meta.Term); err != nil {
+			return fmt.Errorf("install snapshot %s: %w", k.ID(), err)
+		}
+	}
+	Failpoint("install.hooked")
+	return nil
+}
+
+func (s *Store) swap(k *Sink) error {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	same, err := s.admit(&k.meta.Meta)
+	if err == nil {
+		err = s.broken()
+	}
+	if same || err != nil {
+		k.discard()
+		return err
+	}
+	receipt := s.newestReceipt()
+	_, err = update(k.newPath(), k.db, func(tx *bolt.Tx) error { return putSnapshot(tx, k.meta, receipt) })
+	if err == nil {
+		err = settle(s.disk, k.db)
+	}
+	if err != nil {
+		k.discard()
+		return fmt.Errorf("install snapshot %s: %w", k.ID(), err)
+	}
+	Failpoint("install.synced")
+	renamed, err := adopt(s.disk, s.dir, "install")
+	if err != nil {
+		err = fmt.Errorf("install snapshot %s: %w", k.ID(), err)
+	}
+	if !renamed {
+		k.discard()
+		return err
+	}
+	if err != nil {
+		s.fail(err) // the directory has the new file, the disk perhaps not
+	}
+	s.mu.Lock()
+	old := s.cur
+	s.cur, s.meta, s.receipt = &file{db: k.db, refs: 1}, k.meta, receipt
+	s.mu.Unlock()
+	k.db = nil
+	Failpoint("install.swapped")
+	return errors.Join(err, s.unref(old))
+}
+
+// abandon ends an install that is not in place.
+func (k *Sink) abandon(why error) {
+	k.pipe.CloseWithError(why)
+	<-k.built
+	k.discard()
+	k.s.installed(k)
+}
+
+func (k *Sink) discard() {
+	if k.db != nil {
+		discard(k.db, k.newPath())
+		k.db = nil
+	}
+}
+
+func (s *Store) installed(k *Sink) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.installing == k {
+		s.installing = nil
+	}
+}

@@ -1,0 +1,305 @@
+package snapshot
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+	bolt "go.etcd.io/bbolt"
+)
+
+// Reader is one snapshot of the file, fixed at the moment of Open whatever is committed or installed later. It is what Store.Open
+// returns, and what a state machine finds again with FromReader behind the wrappers that raft puts around it. Either Each or Read is
+// used on one Reader. One that is idle for a minute or open for half an hour gives up with ErrExpired, because the file cannot reuse
+// pages that a reader might see.
+type Reader struct {
+	s    *Store
+	f    *file
+	meta fileMeta
+	size int64 // of the stream
+
+	mu     sync.Mutex // against the watch
+	tx     *bolt.Tx
+	cursor *bolt.Cursor
+	name   []byte // where the cursor stands: the next record, nil at the end
+	value  []byte
+	expiry [8]byte // the state of a record whose state is its expiry
+
+	use      int // unused, streaming or walking
+	enc      encoder
+	buf, out []byte // out is what is left of buf
+	err      error
+
+	opened, used time.Time
+	timer        *time.Timer
+}
+
+const (
+	unused = iota
+	streaming
+	walking
+)
+
+// Open returns the snapshot with that id, which must be the current one, as a canonical stream. It reads and verifies the whole file,
+// so that the size it announces is exact and no damaged file is begun to be sent.
+func (s *Store) Open(id string) (*raft.SnapshotMeta, io.ReadCloser, error) {
+	r, err := s.open()
+	if err != nil {
+		return nil, nil, fmt.Errorf("open snapshot %s: %w", id, err)
+	}
+	if r.meta.id() != id {
+		r.Close()
+		return nil, nil, fmt.Errorf("open snapshot %s: %w: the file has %s", id, ErrNoSnapshot, r.meta.id())
+	}
+	m := r.Meta()
+	return m.raft(r.size), r, nil
+}
+
+// open returns a reader of the newest snapshot.
+func (s *Store) open() (*Reader, error) {
+	f, err := s.ref()
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	r := &Reader{s: s, f: f, opened: now, used: now}
+	if err := r.begin(); err != nil {
+		r.end(err)
+		return nil, err
+	}
+	s.mu.Lock()
+	closed := s.closed
+	if !closed {
+		s.readers[r] = struct{}{}
+	}
+	s.mu.Unlock()
+	if closed {
+		r.end(ErrClosed)
+		return nil, fmt.Errorf("%s is %w", s.Path(), ErrClosed)
+	}
+	r.mu.Lock()
+	r.timer = time.AfterFunc(s.readerIdle, r.watch)
+	r.mu.Unlock()
+	return r, nil
+}
+
+// begin starts the read transaction, verifies the file and counts the bytes of the stream. What the transaction sees counts, not what
+// the store remembers: a snapshot may have been committed in between.
+func (r *Reader) begin() (err error) {
+	if r.tx, err = r.f.db.Begin(false); err != nil {
+		return err
+	}
+	return guarded(r.s.Path(), func() error {
+		if r.meta, err = readMeta(r.s.Path(), r.tx); err != nil {
+			return err
+		}
+		if r.meta.Index == 0 {
+			return fmt.Errorf("%w in %s", ErrNoSnapshot, r.s.Path())
+		}
+		r.cursor = r.tx.Bucket(bucketRecords).Cursor()
+		r.size = headSize + trailerSize
+		var seen tally
+		for name, v := r.cursor.First(); name != nil; name, v = r.cursor.Next() {
+			x, ok := decodeValue(name, v)
+			if !ok {
+				return damagedRecord(r.s.Path(), name)
+			}
+			seen.add(x.crc)
+			if x.expiry > r.meta.T {
+				r.size += x.streamSize(name)
+			}
+		}
+		if seen != r.meta.tally {
+			return damaged(r.s.Path(), "it holds %d records with checksum sum %x, its meta data says %d with %x",
+				seen.records, seen.sum, r.meta.records, r.meta.sum)
+		}
+		r.name, r.value = r.cursor.First()
+		return nil
+	})
+}
+
+// FromReader finds the Reader behind raft's wrappers.
+func FromReader(rc io.ReadCloser) (*Reader, bool) {
+	for {
+		switch x := rc.(type) {
+		case *Reader:
+			return x, true
+		case raft.ReadCloserWrapper:
+			rc = x.WrappedReadCloser()
+		default:
+			return nil, false
+		}
+	}
+}
+
+// Meta is the meta data of the snapshot that is read.
+func (r *Reader) Meta() Meta {
+	m := r.meta.Meta
+	m.Configuration = m.Configuration.Clone()
+	return m
+}
+
+// Each calls fn for each record that is alive at T, straight from the file and checked, in name order. A damaged record is an error
+// that wraps ErrDamaged and names the key, so what fn was given counts only once Each has returned nil. Slices are valid during fn.
+func (r *Reader) Each(fn func(Record) error) error { return r.EachExpired(fn, nil) }
+
+// EachExpired is Each, and calls expired with the name of each record that is in the file but not alive at T. A state machine that
+// loads the file notes those as deletions, so that a later snapshot removes them.
+func (r *Reader) EachExpired(fn func(Record) error, expired func(name []byte) error) error {
+	if err := r.enter(walking); err != nil {
+		return err
+	}
+	defer r.mu.Unlock()
+	for {
+		name, x, err := r.next()
+		if name == nil || err != nil {
+			return r.done(err)
+		}
+		switch {
+		case x.expiry > r.meta.T:
+			rec := Record{Name: name, State: x.state, Expiry: x.expiry}
+			if x.flags == stateIsExpiry {
+				binary.LittleEndian.PutUint64(r.expiry[:], uint64(x.expiry))
+				rec.State = r.expiry[:]
+			}
+			err = fn(rec)
+		case expired != nil:
+			err = expired(name)
+		}
+		if err != nil {
+			return r.done(err)
+		}
+	}
+}
+
+// Read gives the next bytes of the canonical stream.
+func (r *Reader) Read(p []byte) (int, error) {
+	if err := r.enter(streaming); err != nil {
+		return 0, err
+	}
+	defer r.mu.Unlock()
+	if len(r.out) == 0 {
+		if err := r.fill(); err != nil {
+			return 0, r.done(err)
+		}
+	}
+	n := copy(p, r.out)
+	r.out = r.out[n:]
+	return n, nil
+}
+
+// fill encodes the next part of the stream into buf, or returns io.EOF.
+func (r *Reader) fill() error {
+	if r.enc.ended {
+		return io.EOF
+	}
+	buf := r.buf[:0]
+	if !r.enc.begun {
+		buf = r.enc.head(buf, r.meta.Header)
+	}
+	for len(buf) < 64<<10 && !r.enc.ended {
+		name, x, err := r.next()
+		switch {
+		case err != nil:
+			return err
+		case name == nil:
+			buf = r.enc.trailer(buf)
+		case x.expiry > r.meta.T:
+			buf = r.enc.value(buf, name, x)
+		}
+	}
+	r.buf, r.out = buf, buf
+	return nil
+}
+
+// next returns the record at the cursor, checked, and moves on; nil at the end.
+func (r *Reader) next() (name []byte, x value, err error) {
+	if name = r.name; name == nil {
+		return nil, x, nil
+	}
+	err = guarded(r.s.Path(), func() error {
+		var ok bool
+		if x, ok = decodeValue(name, r.value); !ok {
+			return damagedRecord(r.s.Path(), name)
+		}
+		r.name, r.value = r.cursor.Next()
+		return nil
+	})
+	return name, x, err
+}
+
+// enter takes mu for a use of the reader, unless it has ended or is used otherwise.
+func (r *Reader) enter(use int) error {
+	r.mu.Lock()
+	if r.err == nil && r.use != unused && r.use != use {
+		r.mu.Unlock()
+		return errors.New("snapshot reader: Each and Read on one reader")
+	}
+	if r.err != nil {
+		defer r.mu.Unlock()
+		return r.err
+	}
+	r.use, r.used = use, time.Now()
+	return nil
+}
+
+// done notes that the reader has nothing more to give and returns err. The caller holds mu.
+func (r *Reader) done(err error) error {
+	r.err = err
+	if err == nil {
+		r.err = io.EOF
+	}
+	r.release()
+	return err
+}
+
+// Close ends the reader. It may be called more than once.
+func (r *Reader) Close() error {
+	r.end(ErrClosed)
+	return nil
+}
+
+func (r *Reader) end(why error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.err == nil {
+		r.err = fmt.Errorf("read snapshot %s: %w", r.meta.id(), why)
+	}
+	r.release()
+}
+
+// release gives transaction and file back. The caller holds mu.
+func (r *Reader) release() {
+	if r.f == nil {
+		return
+	}
+	if r.timer != nil {
+		r.timer.Stop()
+	}
+	if r.tx != nil {
+		_ = r.tx.Rollback()
+	}
+	_ = r.s.unref(r.f)
+	r.s.mu.Lock()
+	delete(r.s.readers, r)
+	r.s.mu.Unlock()
+	r.f, r.tx, r.cursor, r.name, r.value, r.out = nil, nil, nil, nil, nil, nil
+}
+
+// watch ends a reader that was idle or open for too long.
+func (r *Reader) watch() {
+	r.mu.Lock()
+	now := time.Now()
+	left := min(r.s.readerIdle-now.Sub(r.used), r.s.readerLife-now.Sub(r.opened))
+	if r.err == nil && left > 0 {
+		r.timer.Reset(left)
+	}
+	r.mu.Unlock()
+	if left <= 0 {
+		r.end(ErrExpired)
+	}
+}
