@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"net"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// loadPatience bounds one run of redis-benchmark.
+const loadPatience = 3 * time.Minute
+
+// load is one run of redis-benchmark: 200 connections, 64 calls in a row on each.
+type load struct {
+	requests int
+	keys     int // __rand_int__ is below it
+	args     []string
+}
+
+// run returns the calls per second that redis-benchmark counted. It stops at
+// the first error reply.
+func (l load) run(ctx context.Context, addr string) (float64, error) {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return 0, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, loadPatience)
+	defer cancel()
+	args := append([]string{"-h", host, "-p", port, "-c", "200", "-P", "64",
+		"-r", strconv.Itoa(l.keys), "-n", strconv.Itoa(l.requests), "--csv"}, l.args...)
+	out, err := exec.CommandContext(ctx, "redis-benchmark", args...).Output()
+	if err != nil {
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			err = fmt.Errorf("%w: %s", err, strings.TrimSpace(string(exit.Stderr)))
+		}
+		return 0, fmt.Errorf("redis-benchmark at %s (%s): %w", addr, strings.Join(l.args, " "), err)
+	}
+	return parseRate(string(out))
+}
+
+// parseRate reads redis-benchmark's CSV: a header, and one line with the rate
+// in the column "rps".
+func parseRate(text string) (float64, error) {
+	rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+	if err != nil || len(rows) != 2 {
+		return 0, fmt.Errorf("redis-benchmark printed %q, not two lines of CSV (%v)", text, err)
+	}
+	for i, column := range rows[0] {
+		if column == "rps" {
+			return strconv.ParseFloat(rows[1][i], 64)
+		}
+	}
+	return 0, fmt.Errorf("redis-benchmark printed no column rps: %q", rows[0])
+}
+
+// keyName is what redis-benchmark makes of key:__rand_int__.
+func keyName(i int) string { return fmt.Sprintf("key:%012d", i) }
+
+// seed calls once for every key, in pipelines, and wants each call admitted.
+func seed(ctx context.Context, client *redis.Client, keys int, call func(key string) []any) error {
+	const batch = 1000
+	for from := 0; from < keys; from += batch {
+		pipe := client.Pipeline()
+		for i := from; i < min(from+batch, keys); i++ {
+			pipe.Do(ctx, call(keyName(i))...)
+		}
+		replies, err := pipe.Exec(ctx)
+		if err != nil {
+			return fmt.Errorf("seed keys from %s: %w", keyName(from), err)
+		}
+		for i, r := range replies {
+			got, err := r.(*redis.Cmd).Int64Slice()
+			if err != nil || len(got) != 5 || got[0] != 0 {
+				return fmt.Errorf("seed %s: %v, %v: not admitted", keyName(from+i), got, err)
+			}
+		}
+	}
+	return nil
+}
+
+func words(text string) []string { return strings.Fields(text) }
+
+func anys(words []string) []any {
+	out := make([]any, len(words))
+	for i, w := range words {
+		out[i] = w
+	}
+	return out
+}

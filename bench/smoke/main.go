@@ -1,0 +1,176 @@
+// Command smoke measures limitd as it ships, three nodes on this machine with
+// every node's writes synced, against the figures that it must keep. It is
+// `make bench-smoke`, and runs in the root of the module.
+//
+// It builds limitd, starts the nodes and a Redis without persistence in a
+// directory of its own, and runs redis-benchmark against both in turns; the
+// figures that count are ratios of one run, so that a slow machine is slow for
+// both. It exits 1 if a figure is missed, 2 if it could not be measured. All
+// that it started is stopped, by pid, and its directory removed.
+//
+// bench/README.md says what each row measures.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// row is one measurement by the name that -rows knows it by.
+type row struct {
+	name    string
+	measure func(context.Context, *env) (*result, error)
+}
+
+var rows = []row{
+	{"admitted", admittedAtLeader.measure},
+	{"denied", deniedAtLeader.measure},
+	{"denied-follower", deniedAtFollower.measure},
+	{"failover", failover},
+	{"restart", restart},
+}
+
+// env is what the rows run on.
+type env struct {
+	cluster             *cluster
+	baseline            *baseline
+	rounds, kills, keys int
+	scale               float64
+}
+
+// scaled shortens a load, but not below what redis-benchmark can time.
+func (e *env) scaled(requests int) int { return max(50_000, int(float64(requests)*e.scale)) }
+
+// runPatience bounds the whole run, whatever the flags ask for.
+const runPatience = 30 * time.Minute
+
+var errMissed = errors.New("a figure was missed")
+
+func main() {
+	// The kernel ends the children with the thread that started them: stay on it.
+	runtime.LockOSThread()
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	ctx, cancel := context.WithTimeout(ctx, runPatience)
+	err := run(ctx)
+	cancel()
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench-smoke:", err)
+		if errors.Is(err, errMissed) {
+			os.Exit(1)
+		}
+		os.Exit(2)
+	}
+}
+
+func run(ctx context.Context) (err error) {
+	var e env
+	names := flag.String("rows", rowNames(), "comma-separated `ROWS` to measure")
+	program := flag.String("limitd", "", "measure this `PROGRAM` instead of building ./cmd/limitd")
+	keep := flag.Bool("keep", false, "keep the directory with configuration, data and logs, and print its path")
+	flag.IntVar(&e.rounds, "rounds", 5, "rounds of each load")
+	flag.IntVar(&e.kills, "kills", 10, "kills of the leader")
+	flag.IntVar(&e.keys, "keys", 1_000_000, "live keys of the restart")
+	flag.Float64Var(&e.scale, "scale", 1, "length of the loads: 0.1 is a tenth of the requests")
+	flag.Parse()
+	chosen, err := choose(*names)
+	if err != nil {
+		return err
+	}
+	if e.rounds < 1 || e.kills < 1 || e.keys < 1 {
+		return errors.New("-rounds, -kills and -keys must be 1 or more")
+	}
+
+	dir, err := os.MkdirTemp("", "limitd-bench-")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if *keep {
+			fmt.Println("kept:", dir)
+		} else {
+			err = errors.Join(err, os.RemoveAll(dir))
+		}
+	}()
+	if *program == "" {
+		*program = filepath.Join(dir, "limitd")
+		build := exec.CommandContext(ctx, "go", "build", "-o", *program, "./cmd/limitd")
+		build.Stderr = os.Stderr
+		if err := build.Run(); err != nil {
+			return fmt.Errorf("build ./cmd/limitd (run this in the root of the module): %w", err)
+		}
+	}
+	defer func() { err = errors.Join(err, e.stop()) }()
+	if e.baseline, err = startBaseline(ctx, dir); err != nil {
+		return err
+	}
+	if e.cluster, err = newCluster(dir, *program); err != nil {
+		return err
+	}
+	if err := e.cluster.start(ctx); err != nil {
+		return err
+	}
+	return e.measure(ctx, chosen)
+}
+
+// measure prints each row as soon as it is there, so that a failure loses no figure.
+func (e *env) measure(ctx context.Context, chosen []row) error {
+	fmt.Printf("limitd: 3 nodes, default configuration; baseline: bench/gcra.lua on redis-server without persistence; %d CPUs\n", runtime.NumCPU())
+	var missed []string
+	for _, r := range chosen {
+		res, err := r.measure(ctx, e)
+		if err != nil {
+			return fmt.Errorf("%s: %w", r.name, err)
+		}
+		res.print(os.Stdout)
+		if !res.ok() {
+			missed = append(missed, r.name)
+		}
+	}
+	if missed != nil {
+		return fmt.Errorf("%w: %s", errMissed, strings.Join(missed, ", "))
+	}
+	return nil
+}
+
+// stop ends whatever runs, even if the context of the run is over.
+func (e *env) stop() (err error) {
+	if e.cluster != nil {
+		err = e.cluster.stop(context.Background())
+	}
+	if e.baseline != nil {
+		err = errors.Join(err, e.baseline.proc.stop())
+	}
+	return err
+}
+
+func rowNames() string {
+	names := make([]string, len(rows))
+	for i, r := range rows {
+		names[i] = r.name
+	}
+	return strings.Join(names, ",")
+}
+
+func choose(names string) ([]row, error) {
+	var chosen []row
+	for name := range strings.SplitSeq(names, ",") {
+		i := slices.IndexFunc(rows, func(r row) bool { return r.name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("-rows: no row %q, there are %s", name, rowNames())
+		}
+		chosen = append(chosen, rows[i])
+	}
+	return chosen, nil
+}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+)
+
+// rates measures one load against limitd and against the script, in turns.
+type rates struct {
+	name     string
+	minimum  float64 // of the ratio
+	keys     int
+	ours     int // requests of one run: about as many seconds for both
+	baseline int
+	args     string // after key:__rand_int__, the same for both
+	admitted bool   // all calls are; else none is, every key having been charged before
+	follower bool   // ask a follower, not the leader
+}
+
+var (
+	admittedAtLeader = rates{
+		name: "all admitted, at the leader", minimum: 2, keys: 100_000, ours: 1_500_000, baseline: 500_000,
+		args: "1000000 1000 3600 1", admitted: true,
+	}
+	deniedAtLeader = rates{
+		name: "all denied, at the leader", minimum: 6, keys: 1000, ours: 4_000_000, baseline: 600_000,
+		args: "0 1 86400 1",
+	}
+	deniedAtFollower = rates{
+		name: "all denied, at a follower", minimum: 6, keys: 1000, ours: 4_000_000, baseline: 600_000,
+		args: "0 1 86400 1", follower: true,
+	}
+)
+
+func (r rates) measure(ctx context.Context, e *env) (*result, error) {
+	if err := r.prepare(ctx, e); err != nil {
+		return nil, err
+	}
+	b := e.baseline
+	ours := load{e.scaled(r.ours), r.keys, append(words("CL.THROTTLE key:__rand_int__"), words(r.args)...)}
+	theirs := load{e.scaled(r.baseline), r.keys, b.call(append(words("key:__rand_int__"), words(r.args)...)...)}
+	res := &result{name: r.name, unit: "calls/s", bound: r.minimum, ratio: true}
+	for range e.rounds {
+		mine, err := r.run(ctx, e, ours)
+		if err != nil {
+			return nil, err
+		}
+		before, err := b.written(ctx)
+		if err != nil {
+			return nil, err
+		}
+		base, err := theirs.run(ctx, b.addr)
+		if err != nil {
+			return nil, err
+		}
+		after, err := b.written(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if err := r.check("the script", int(after-before), theirs.requests); err != nil {
+			return nil, err
+		}
+		res.add(mine, base)
+	}
+	return res, nil
+}
+
+// prepare empties both sides and, for denials, charges every key once.
+func (r rates) prepare(ctx context.Context, e *env) error {
+	leader, err := e.cluster.leader(ctx)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(leader.client.FlushAll(ctx).Err(), e.baseline.client.FlushAll(ctx).Err()); err != nil {
+		return fmt.Errorf("empty both sides: %w", err)
+	}
+	if r.admitted {
+		return nil
+	}
+	err = seed(ctx, leader.client, r.keys, func(key string) []any {
+		return anys(append([]string{"CL.THROTTLE", key}, words(r.args)...))
+	})
+	if err != nil {
+		return err
+	}
+	return seed(ctx, e.baseline.client, r.keys, func(key string) []any {
+		return anys(e.baseline.call(append([]string{key}, words(r.args)...)...))
+	})
+}
+
+// run is one load on limitd, on a cluster that is level, with a look at what it
+// did.
+func (r rates) run(ctx context.Context, e *env, l load) (float64, error) {
+	if err := e.cluster.awaitReady(ctx); err != nil {
+		return 0, err
+	}
+	leader, err := e.cluster.leader(ctx)
+	if err != nil {
+		return 0, err
+	}
+	target := leader
+	if r.follower {
+		target = e.cluster.follower(leader)
+	}
+	before, err := e.cluster.admitted(ctx)
+	if err != nil {
+		return 0, err
+	}
+	rate, err := l.run(ctx, target.addr)
+	if err != nil {
+		return 0, err
+	}
+	after, err := e.cluster.admitted(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if now, err := e.cluster.leader(ctx); err != nil || now != leader {
+		return 0, fmt.Errorf("%s led when the load began, but not when it ended (%v)", leader.id, err)
+	}
+	return rate, r.check("limitd", after-before, l.requests)
+}
+
+// check makes sure that the load did what its name says.
+func (r rates) check(who string, admitted, requests int) error {
+	if r.admitted && admitted < requests {
+		return fmt.Errorf("%s admitted %d of %d calls that should all be", who, admitted, requests)
+	}
+	if !r.admitted && admitted != 0 {
+		return fmt.Errorf("%s admitted %d calls where all should be denied", who, admitted)
+	}
+	return nil
+}
+
+// admitted is the number of calls that the nodes have admitted since they
+// started, whichever node was asked.
+func (c *cluster) admitted(ctx context.Context) (int, error) {
+	sum := 0
+	for _, n := range c.nodes {
+		fields, err := n.info(ctx)
+		if err != nil {
+			return 0, err
+		}
+		v, err := strconv.Atoi(fields["allowed"])
+		if err != nil {
+			return 0, fmt.Errorf("%s: INFO says allowed:%q", n.id, fields["allowed"])
+		}
+		sum += v
+	}
+	return sum, nil
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"text/tabwriter"
+)
+
+// result is one row of the report: samples, and the bound that they must keep.
+type result struct {
+	name    string
+	unit    string
+	bound   float64
+	ratio   bool        // samples are pairs (ours, baseline), and the median of ours/baseline must reach the bound
+	worst   bool        // the largest sample counts, not the median
+	samples [][]float64 // one value, or a pair
+	notes   []string
+}
+
+func (r *result) add(values ...float64) { r.samples = append(r.samples, values) }
+
+func (r *result) note(format string, args ...any) {
+	r.notes = append(r.notes, fmt.Sprintf(format, args...))
+}
+
+// value is the figure that is held against the bound.
+func (r *result) value() float64 {
+	figures := make([]float64, len(r.samples))
+	for i, s := range r.samples {
+		figures[i] = s[0]
+		if r.ratio {
+			figures[i] /= s[1]
+		}
+	}
+	if r.worst {
+		return slices.Max(figures)
+	}
+	return median(figures)
+}
+
+func (r *result) ok() bool {
+	if r.ratio {
+		return r.value() >= r.bound
+	}
+	return r.value() <= r.bound
+}
+
+// median of at least one value; of an even number, the mean of the two in the middle.
+func median(values []float64) float64 {
+	v := slices.Sorted(slices.Values(values))
+	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
+}
+
+func (r *result) print(w io.Writer) {
+	fmt.Fprintf(w, "\n%s\n", r.name)
+	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	if r.ratio {
+		fmt.Fprintf(tab, "round\tlimitd %s\tbaseline %s\tratio\t\n", r.unit, r.unit)
+		for i, s := range r.samples {
+			fmt.Fprintf(tab, "%d\t%.0f\t%.0f\t%.2f\t\n", i+1, s[0], s[1], s[0]/s[1])
+		}
+	} else {
+		fmt.Fprintf(tab, "round\t%s\t\n", r.unit)
+		for i, s := range r.samples {
+			fmt.Fprintf(tab, "%d\t%.2f\t\n", i+1, s[0])
+		}
+	}
+	tab.Flush()
+	for _, n := range r.notes {
+		fmt.Fprintf(w, "  %s\n", n)
+	}
+	which, relation, verdict := "median", "at most", "ok"
+	if r.ratio {
+		which, relation = "median ratio", "at least"
+	} else if r.worst {
+		which = "slowest"
+	}
+	if !r.ok() {
+		verdict = "MISSED"
+	}
+	fmt.Fprintf(w, "  %s %.2f, required %s %.1f: %s\n", which, r.value(), relation, r.bound, verdict)
+}

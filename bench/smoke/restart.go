@@ -1,0 +1,191 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"time"
+)
+
+const (
+	restartMost     = 5.0 // s
+	restartPatience = 2 * time.Minute
+)
+
+// restart fills the cluster with live keys, ends one follower, with SIGTERM and
+// then with SIGKILL, and takes the time from its start to its first answer.
+// Before and after, its state must be that of the leader, which keeps running.
+func restart(ctx context.Context, e *env) (*result, error) {
+	if err := e.cluster.awaitReady(ctx); err != nil {
+		return nil, err
+	}
+	leader, err := e.cluster.leader(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := leader.client.FlushAll(ctx).Err(); err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	err = seed(ctx, leader.client, e.keys, func(key string) []any {
+		return []any{"CL.THROTTLE", key, 0, 1, 86400, 1}
+	})
+	if err != nil {
+		return nil, err
+	}
+	res := &result{name: fmt.Sprintf("restart with %d live keys: first answer (SIGTERM, then kill -9)", e.keys), unit: "s", bound: restartMost, worst: true}
+	res.note("%d keys charged in %.1f s", e.keys, time.Since(began).Seconds())
+	n := e.cluster.follower(leader)
+	for _, end := range []struct {
+		signal string
+		end    func() error
+	}{
+		{"SIGTERM", n.proc.stop},
+		{"SIGKILL", func() error { n.proc.kill(); return nil }},
+	} {
+		if err := e.cluster.awaitReady(ctx); err != nil {
+			return nil, err
+		}
+		sum, err := e.cluster.sameState(ctx, leader, n)
+		if err != nil {
+			return nil, fmt.Errorf("before %s: %w", end.signal, err)
+		}
+		res.note("before %s: %s", end.signal, sum)
+		if err := end.end(); err != nil {
+			return nil, err
+		}
+		began := time.Now()
+		if err := e.cluster.startNode(n); err != nil {
+			return nil, err
+		}
+		err = await(ctx, fmt.Sprintf("%s does not answer after %s and a start", n.id, end.signal), restartPatience,
+			func(ctx context.Context) error { return n.denies(ctx, keyName(e.keys-1)) }, n.proc)
+		if err != nil {
+			return nil, err
+		}
+		res.add(time.Since(began).Seconds())
+		if err := e.cluster.awaitReady(ctx); err != nil {
+			return nil, err
+		}
+		if sum, err = e.cluster.sameState(ctx, leader, n); err != nil {
+			return nil, fmt.Errorf("after %s: %w", end.signal, err)
+		}
+		res.note("after %s:  %s", end.signal, sum)
+	}
+	return res, nil
+}
+
+// denies wants the denial of a key that is used up: the answer of a node that
+// has its state.
+func (n *node) denies(ctx context.Context, key string) error {
+	got, err := n.client.Do(ctx, "CL.THROTTLE", key, 0, 1, 86400, 1).Int64Slice()
+	if err != nil {
+		return err
+	}
+	if len(got) != 5 || got[0] != 1 {
+		return permanent{fmt.Errorf("%s has forgotten %s: %v", n.id, key, got)}
+	}
+	return nil
+}
+
+// sameState compares two nodes: their chain hashes at the newest index that
+// both name, and the bytes of the state streams that both save at one batch.
+func (c *cluster) sameState(ctx context.Context, a, b *node) (string, error) {
+	var text string
+	err := await(ctx, fmt.Sprintf("compare the states of %s and %s", a.id, b.id), readyPatience, func(ctx context.Context) error {
+		chain, err := sameChain(ctx, a, b)
+		if err != nil {
+			return err
+		}
+		sa, err := c.save(ctx, a)
+		if err != nil {
+			return err
+		}
+		sb, err := c.save(ctx, b)
+		if err != nil {
+			return err
+		}
+		if sa.Last != sb.Last {
+			return fmt.Errorf("%s saved at batch %d, %s at %d", a.id, sa.Last, b.id, sb.Last)
+		}
+		if sa != sb {
+			return permanent{fmt.Errorf("streams differ: %s has %+v, %s has %+v", a.id, sa, b.id, sb)}
+		}
+		text = fmt.Sprintf("%s; %d records at batch %d, sha256 %.16s", chain, sa.Records, sa.Last, sa.Sum)
+		return nil
+	}, a.proc, b.proc)
+	return text, err
+}
+
+func sameChain(ctx context.Context, a, b *node) (string, error) {
+	ha, err := a.hashes(ctx)
+	if err != nil {
+		return "", err
+	}
+	hb, err := b.hashes(ctx)
+	if err != nil {
+		return "", err
+	}
+	newest := int64(-1)
+	for index := range ha {
+		if _, both := hb[index]; both {
+			newest = max(newest, index)
+		}
+	}
+	if newest < 0 {
+		return "", fmt.Errorf("RL.HASH of %s and %s have no index in common", a.id, b.id)
+	}
+	if ha[newest] != hb[newest] {
+		return "", permanent{fmt.Errorf("chain hash at %d: %s on %s, %s on %s", newest, ha[newest], a.id, hb[newest], b.id)}
+	}
+	return fmt.Sprintf("chain %s at index %d", ha[newest], newest), nil
+}
+
+// hashes is RL.HASH: chain hashes by index.
+func (n *node) hashes(ctx context.Context) (map[int64]string, error) {
+	pairs, err := n.client.Do(ctx, "RL.HASH").Slice()
+	if err != nil {
+		return nil, fmt.Errorf("%s: RL.HASH: %w", n.id, err)
+	}
+	out := make(map[int64]string)
+	for i := 0; i+1 < len(pairs); i += 2 {
+		index, ok := pairs[i].(int64)
+		if !ok {
+			return nil, fmt.Errorf("%s: RL.HASH answers %v", n.id, pairs)
+		}
+		out[index] = fmt.Sprint(pairs[i+1])
+	}
+	return out, nil
+}
+
+// saved is what `limitd snapshot inspect` says of a saved state.
+type saved struct {
+	Last    uint64 `json:"last_batch"`
+	Records int    `json:"records"`
+	Sum     string `json:"sha256"`
+}
+
+func (c *cluster) save(ctx context.Context, n *node) (saved, error) {
+	var s saved
+	path, err := n.client.Do(ctx, "RL.SNAPSHOT", "SAVE").Text()
+	if err != nil {
+		return s, fmt.Errorf("%s: RL.SNAPSHOT SAVE: %w", n.id, err)
+	}
+	out, err := exec.CommandContext(ctx, c.program, "snapshot", "inspect", "--json", path).Output()
+	if err != nil {
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			err = fmt.Errorf("%w: %s", err, exit.Stderr)
+		}
+		return s, fmt.Errorf("snapshot inspect %s: %w", path, err)
+	}
+	if err := json.Unmarshal(out, &s); err != nil {
+		return s, fmt.Errorf("snapshot inspect --json %s: %w", path, err)
+	}
+	if s.Sum == "" {
+		return s, fmt.Errorf("snapshot inspect --json %s shows no sha256: %s", path, out)
+	}
+	return s, nil
+}
