@@ -1,26 +1,75 @@
-// Package resp is the wire. STUB: replaced by the resp work.
 package resp
 
 import (
 	"log/slog"
-	"net"
 	"time"
 
 	"limitd/limiter"
 )
 
-// Config of a server: the bounds of DESIGN section 9 under resp.*
+// Config holds the bounds of a server. A field that is zero gets the value of
+// [DefaultConfig], except where 0 means off.
 type Config struct {
-	MaxArgs, MaxArgBytes, MaxRequestBytes, MaxPipeline int           // 1024, 64 KiB, 1 MiB, 10000
-	MaxClients, MaxClientsPerIP                        int           // 20000, 0: off
-	IdleTimeout, WriteTimeout                          time.Duration // 0: off, 5 s
-	OutputBuffer                                       int           // 8 MiB
-	MaxKey                                             int           // 1 KiB
-	Version                                            string        // of limitd
-	Logger                                             *slog.Logger
+	MaxArgs         int           // arguments of one command, its name included
+	MaxArgBytes     int           // bytes of one argument
+	MaxRequestBytes int           // bytes of one command as sent
+	MaxPipeline     int           // commands taken as one chunk; what is beyond waits, it is no error
+	MaxClients      int           // connections
+	MaxClientsPerIP int           // connections from one address; 0: off
+	IdleTimeout     time.Duration // a connection that sends nothing for so long is closed; 0: off
+	WriteTimeout    time.Duration // a client that takes nothing for so long is closed
+	OutputBuffer    int           // bytes of replies above which a chunk is written before its end
+	MaxKey          int           // bytes of a key
+	MaxMemory       int64         // shown as maxmemory by INFO and CONFIG GET; 0: no bound
+	Version         string        // of limitd
+	Logger          *slog.Logger
 }
 
-// Limiter is what the server needs of the limiter: *limiter.Limiter.
+// DefaultConfig is what an unconfigured server uses.
+func DefaultConfig() Config {
+	return Config{
+		MaxArgs:         1024,
+		MaxArgBytes:     64 << 10,
+		MaxRequestBytes: 1 << 20,
+		MaxPipeline:     10000,
+		MaxClients:      20000,
+		WriteTimeout:    5 * time.Second,
+		OutputBuffer:    8 << 20,
+		MaxKey:          1 << 10,
+		Version:         "dev",
+		Logger:          slog.Default(),
+	}
+}
+
+func (c Config) withDefaults() Config {
+	d := DefaultConfig()
+	orInt(&c.MaxArgs, d.MaxArgs)
+	orInt(&c.MaxArgBytes, d.MaxArgBytes)
+	orInt(&c.MaxRequestBytes, d.MaxRequestBytes)
+	orInt(&c.MaxPipeline, d.MaxPipeline)
+	orInt(&c.MaxClients, d.MaxClients)
+	orInt(&c.OutputBuffer, d.OutputBuffer)
+	orInt(&c.MaxKey, d.MaxKey)
+	if c.WriteTimeout <= 0 {
+		c.WriteTimeout = d.WriteTimeout
+	}
+	if c.Version == "" {
+		c.Version = d.Version
+	}
+	if c.Logger == nil {
+		c.Logger = d.Logger
+	}
+	return c
+}
+
+func orInt(v *int, d int) {
+	if *v <= 0 {
+		*v = d
+	}
+}
+
+// Limiter is what the server needs of the limiter: [limiter.Limiter] is one.
+// All methods are called from many goroutines.
 type Limiter interface {
 	Do(*limiter.Chunk)
 	Size(ns uint8) int
@@ -28,44 +77,42 @@ type Limiter interface {
 	Stats() limiter.Stats
 }
 
-// Status is what INFO, ROLE, TIME, RL.TIME and RL.CLUSTER STATUS show of the cluster.
+// Status is what INFO, ROLE, TIME, RL.TIME and RL.CLUSTER STATUS show of the
+// cluster, as this node knows it.
 type Status struct {
-	ID, RaftID, LeaderID, LeaderAddr, Role, ClusterID string
-	Generation, Term, Commit, Applied, Last           uint64
-	Time, Offset, WallOffset                          int64 // ns
-	Voters                                            int
-	DiskFree                                          int64
-	Ready                                             bool
+	ID, RaftID           string
+	LeaderID, LeaderAddr string // empty: none known
+	Role                 string // leader, follower, candidate, nonvoter
+	ClusterID            string
+	Generation           uint64
+	Term                 uint64
+	Commit, Applied      uint64 // Raft indexes
+	Last                 uint64 // Raft index of the last batch that took effect
+	Time                 int64  // cluster time, ns; an estimate on a follower
+	Offset               int64  // calendar offset, ns: a date is Time + Offset
+	WallOffset           int64  // cluster time minus this node's wall clock, ns
+	Voters               int
+	DiskFree             int64 // bytes
+	Ready                bool  // this node answers
 }
 
 // NodeInfo is one row of RL.CLUSTER NODES.
 type NodeInfo struct {
-	ID, RaftID, Resp, Peer, Role string
-	ContactMS                    int64
-	Applied                      uint64
-	Version                      string
+	ID, RaftID, Resp, Peer string
+	Role                   string // leader, voter, nonvoter
+	ContactMS              int64
+	Applied                uint64
+	Version                string
 }
 
-// HashPoint is one pair of RL.HASH.
+// HashPoint is one pair of RL.HASH: the chain hash over the entries up to Index.
 type HashPoint struct{ Index, Hash uint64 }
 
 // Admin is what the server needs of the node.
 type Admin interface {
 	Status() Status
 	Nodes() []NodeInfo
-	Transfer(id string) error
-	Hashes() []HashPoint
+	Transfer(id string) error // id empty: to whom the leader likes
+	Hashes() []HashPoint      // the newest applied index last
 	SaveSnapshot() (path string, err error)
 }
-
-// Server serves RESP.
-type Server struct{}
-
-func NewServer(cfg Config, l Limiter, a Admin) *Server { panic("todo") }
-
-// Serve accepts until Close or Drain; it returns nil after those.
-func (s *Server) Serve(ln net.Listener) error { panic("todo") }
-
-// Drain stops accepting, lets connections finish what they have read, and closes them; it returns after at most d.
-func (s *Server) Drain(d time.Duration) { panic("todo") }
-func (s *Server) Close() error          { panic("todo") }

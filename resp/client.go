@@ -1,0 +1,291 @@
+package resp
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tidwall/redcon"
+
+	"limitd/limiter"
+)
+
+var (
+	errQuit  = errors.New("the client said QUIT")
+	errAlien = errors.New("not a Redis client: HTTP")
+)
+
+// client is one connection's session: what its commands may change about it, and
+// the execution of commands. It knows nothing of sockets.
+type client struct {
+	srv *Server
+	out io.Writer // takes the replies of a chunk, at most a few writes
+	s   *scratch  // present while a chunk is worked on
+
+	id          int64
+	addr, laddr string
+	since       time.Time
+
+	// Written by the connection's goroutine, read by CLIENT LIST of others.
+	proto   atomic.Uint32 // 2 or 3
+	db      atomic.Uint32 // namespace, 0 to 15
+	used    atomic.Int64  // unix ns of the last chunk
+	command atomic.Pointer[command]
+	mu      sync.Mutex
+	name    string // under mu, as the next two
+	libName string
+	libVer  string
+
+	mute     bool // CLIENT REPLY OFF
+	skipNext bool // CLIENT REPLY SKIP: the next reply
+	skip     bool // this reply
+	quit     error
+
+	last  *command // of the latest lookup
+	memo  limitMemo
+	stats tally
+}
+
+// tally counts until the end of a chunk, so that the shared counters are touched
+// once for many commands.
+type tally struct {
+	command  *command // which calls counts
+	calls    uint64
+	commands uint64
+	errors   uint64
+	bytesOut uint64
+}
+
+func (c *client) p() proto { return proto(c.proto.Load()) }
+
+// reset returns the session to its beginning, as RESET does.
+func (c *client) reset() {
+	c.proto.Store(2)
+	c.db.Store(0)
+	c.mute, c.skipNext, c.skip = false, false, false
+	c.setName("")
+}
+
+// answer takes the whole commands from the front of b, at most one chunk of
+// them, answers them in order and writes the replies. It returns the bytes
+// taken, and whether b may hold further whole commands. The error ends the
+// connection; everything before it was answered.
+func (c *client) answer(b []byte) (n int, more bool, err error) {
+	for count := 0; c.quit == nil; count++ {
+		if more = count == c.srv.cfg.MaxPipeline; more {
+			break
+		}
+		args, taken, err := c.s.parser.next(b[n:], c.s.args[:0])
+		c.s.args = args[:0]
+		if err == errIncomplete {
+			break
+		}
+		if err != nil {
+			c.settle()
+			c.reply(redcon.AppendError(c.s.out, "ERR "+err.Error()))
+			c.quit = err
+			break
+		}
+		n += taken
+		if len(args) == 0 {
+			continue
+		}
+		c.exec(args)
+		if len(c.s.out)+len(c.s.literals) > c.srv.cfg.OutputBuffer {
+			if c.settle(); c.flush() != nil {
+				break
+			}
+		}
+	}
+	if c.quit == errAlien {
+		c.s.drop()
+		return n, false, c.quit
+	}
+	c.settle()
+	c.flush()
+	c.count()
+	return n, more, c.quit
+}
+
+// exec executes one command or gathers it.
+func (c *client) exec(args [][]byte) {
+	c.skip, c.skipNext = c.skipNext, false
+	cmd := c.lookup(args)
+	if cmd == nil {
+		c.stats.commands++
+		return
+	}
+	if cmd != c.stats.command {
+		c.countCalls()
+		c.stats.command = cmd
+	}
+	c.stats.calls++
+	switch {
+	case cmd.arity > 0 && len(args) != cmd.arity, len(args) < -cmd.arity:
+		c.fail(cmd.usageError())
+	case cmd.ask != nil:
+		if err := cmd.ask(c, args); err != nil {
+			c.fail("ERR " + err.Error())
+		}
+	default:
+		if cmd.settles {
+			c.settle()
+		}
+		c.reply(cmd.run(c, c.begin(), args))
+	}
+}
+
+// lookup finds the command or subcommand, or replies that there is none.
+func (c *client) lookup(args [][]byte) *command {
+	cmd := c.last
+	if name := args[0]; cmd == nil || string(name) != cmd.upper && !is(name, cmd.name) {
+		if cmd = c.srv.table.find(name); cmd == nil {
+			if is(name, "post") || is(name, "host:") {
+				c.quit = errAlien
+			} else {
+				c.fail(errUnknown(args))
+			}
+			return nil
+		}
+		c.last = cmd
+	}
+	if cmd.subs == nil || len(args) == 1 {
+		return cmd
+	}
+	for _, sub := range cmd.subs {
+		if is(args[1], sub.sub()) {
+			return sub
+		}
+	}
+	for _, l := range cmd.later {
+		if is(args[1], l) {
+			c.fail(fmt.Sprintf("ERR %s %s is not supported by this version of limitd", cmd.upper, quoted(args[1])))
+			return nil
+		}
+	}
+	c.fail(errSubcommand(cmd.name, args[1]))
+	return nil
+}
+
+// call gathers a call of the limiter in the present namespace, to be answered in
+// the form r.
+func (c *client) call(r form) *limiter.Call {
+	if c.mute || c.skip {
+		r = unheard
+	}
+	c.s.pending = append(c.s.pending, pending{form: r})
+	call := c.s.chunk.Add()
+	call.NS = uint8(c.db.Load())
+	return call
+}
+
+// begin returns where a reply is to be appended: behind the replies, or, while
+// calls before it are unanswered, beside them. The result goes to reply.
+func (c *client) begin() []byte {
+	if len(c.s.pending) == 0 {
+		return c.s.out
+	}
+	return c.s.literals
+}
+
+// reply takes over dst, which is what begin returned with a reply appended.
+func (c *client) reply(dst []byte) {
+	at := &c.s.literals
+	if len(c.s.pending) == 0 {
+		at = &c.s.out
+	}
+	if start := len(*at); c.mute || c.skip {
+		dst = dst[:start]
+	} else if len(dst) > start && dst[start] == '-' {
+		c.stats.errors++
+	}
+	*at = dst
+	if at == &c.s.literals {
+		c.s.pending = append(c.s.pending, pending{form: literal, end: len(dst)})
+	}
+}
+
+func (c *client) fail(text string) {
+	c.reply(redcon.AppendError(c.begin(), text))
+}
+
+// settle lets the gathered calls be answered and brings all replies into order.
+func (c *client) settle() {
+	s := c.s
+	if len(s.pending) == 0 {
+		return
+	}
+	if len(s.chunk.Calls) > 0 {
+		c.srv.limiter.Do(&s.chunk)
+	}
+	out, calls, from := s.out, s.chunk.Calls, 0
+	for _, p := range s.pending {
+		if p.form == literal {
+			out = append(out, s.literals[from:p.end]...)
+			from = p.end
+			continue
+		}
+		call := &calls[0]
+		calls = calls[1:]
+		switch {
+		case p.form == unheard:
+		case call.Status != limiter.OK:
+			c.stats.errors++
+			out = redcon.AppendError(out, call.Status.Error())
+		case p.form == verdict:
+			out = appendThrottle(out, &call.Verdict)
+		default:
+			out = p.form.append(out, call.N)
+		}
+	}
+	s.out = out
+	s.settled()
+}
+
+// flush writes the replies. After an error the client is beyond help.
+func (c *client) flush() error {
+	if len(c.s.out) == 0 {
+		return nil
+	}
+	_, err := c.out.Write(c.s.out)
+	c.stats.bytesOut += uint64(len(c.s.out))
+	c.s.out = c.s.out[:0]
+	if err != nil {
+		c.quit = err
+	}
+	return err
+}
+
+// countCalls adds the calls of the command that was called last.
+func (c *client) countCalls() {
+	if t := &c.stats; t.calls > 0 {
+		t.command.calls.Add(t.calls)
+		t.commands += t.calls
+		t.calls = 0
+	}
+}
+
+// count adds the tally to the server's counters.
+func (c *client) count() {
+	c.countCalls()
+	t, n := &c.stats, &c.srv.counters
+	if t.commands > 0 {
+		n.commands.Add(t.commands)
+		c.used.Store(time.Now().UnixNano())
+		c.command.Store(t.command)
+	}
+	if t.errors > 0 {
+		n.errors.Add(t.errors)
+	}
+	n.bytesOut.Add(t.bytesOut)
+	t.commands, t.errors, t.bytesOut = 0, 0, 0
+}
+
+func (c *client) setName(name string) {
+	c.mu.Lock()
+	c.name = name
+	c.mu.Unlock()
+}

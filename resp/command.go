@@ -1,0 +1,208 @@
+package resp
+
+import (
+	"strings"
+
+	"github.com/tidwall/redcon"
+)
+
+// commandAll is COMMAND: one entry per command.
+func commandAll(c *client, dst []byte, _ [][]byte) []byte {
+	dst = redcon.AppendArray(dst, len(c.srv.table.list))
+	for _, cmd := range c.srv.table.list {
+		dst = cmd.entry(dst, c.p())
+	}
+	return dst
+}
+
+func commandCount(c *client, dst []byte, _ [][]byte) []byte {
+	return redcon.AppendInt(dst, int64(len(c.srv.table.list)))
+}
+
+// commandInfo is COMMAND INFO [name …]: one entry or null per name.
+func commandInfo(c *client, dst []byte, args [][]byte) []byte {
+	if len(args) == 2 {
+		return commandAll(c, dst, args)
+	}
+	dst = redcon.AppendArray(dst, len(args)-2)
+	for _, name := range args[2:] {
+		if cmd := c.srv.table.findFull(name); cmd != nil {
+			dst = cmd.entry(dst, c.p())
+		} else {
+			dst = c.p().null(dst)
+		}
+	}
+	return dst
+}
+
+// commandDocs is COMMAND DOCS [name …]: a map from names to documentation,
+// without the names that are unknown.
+func commandDocs(c *client, dst []byte, args [][]byte) []byte {
+	list := c.srv.table.list
+	if len(args) > 2 {
+		list = nil
+		for _, name := range args[2:] {
+			if cmd := c.srv.table.findFull(name); cmd != nil {
+				list = append(list, cmd)
+			}
+		}
+	}
+	dst = c.p().mapOf(dst, len(list))
+	for _, cmd := range list {
+		dst = cmd.docs(dst, c.p())
+	}
+	return dst
+}
+
+// commandList is COMMAND LIST [FILTERBY PATTERN|MODULE|ACLCAT value].
+func commandList(c *client, dst []byte, args [][]byte) []byte {
+	keep := func(*command) bool { return true }
+	switch {
+	case len(args) == 2:
+	case len(args) != 5 || !is(args[2], "filterby"):
+		return redcon.AppendError(dst, errSyntax)
+	case is(args[3], "pattern"):
+		pattern := []byte(lowered(args[4]))
+		keep = func(cmd *command) bool { return glob(pattern, []byte(cmd.name)) }
+	case is(args[3], "module"):
+		keep = func(*command) bool { return false }
+	case is(args[3], "aclcat"):
+		cat := "@" + lowered(args[4])
+		keep = func(cmd *command) bool { return strings.Contains(" "+cmd.categories()+" ", " "+cat+" ") }
+	default:
+		return redcon.AppendError(dst, errSyntax)
+	}
+	var names []string
+	for _, cmd := range c.srv.table.list {
+		if keep(cmd) {
+			names = append(names, cmd.name)
+		}
+	}
+	dst = redcon.AppendArray(dst, len(names))
+	for _, n := range names {
+		dst = redcon.AppendBulkString(dst, n)
+	}
+	return dst
+}
+
+// commandGetKeys is COMMAND GETKEYS name [arg …].
+func commandGetKeys(c *client, dst []byte, args [][]byte) []byte {
+	args = args[2:]
+	cmd := c.srv.table.find(args[0])
+	switch {
+	case cmd == nil:
+		return redcon.AppendError(dst, "ERR Invalid command specified")
+	case cmd.lastKey == 0:
+		return redcon.AppendError(dst, "ERR The command has no key arguments")
+	case cmd.arity > 0 && len(args) != cmd.arity, len(args) < -cmd.arity:
+		return redcon.AppendError(dst, "ERR Invalid number of arguments specified for command")
+	}
+	keys := args[1:]
+	if cmd.lastKey > 0 {
+		keys = keys[:cmd.lastKey]
+	}
+	dst = redcon.AppendArray(dst, len(keys))
+	for _, k := range keys {
+		dst = redcon.AppendBulk(dst, k)
+	}
+	return dst
+}
+
+// findFull finds a command, or a subcommand by its full name container|sub.
+func (t *table) findFull(name []byte) *command {
+	full := lowered(name)
+	container, _, found := strings.Cut(full, "|")
+	cmd := t.byName[container]
+	if cmd == nil || !found {
+		return cmd
+	}
+	for _, sub := range cmd.subs {
+		if sub.name == full {
+			return sub
+		}
+	}
+	return nil
+}
+
+// entry renders the ten elements of COMMAND: name, arity, flags, first and last
+// key, step, ACL categories, tips, key specifications, subcommands.
+func (cmd *command) entry(dst []byte, p proto) []byte {
+	dst = redcon.AppendArray(dst, 10)
+	dst = redcon.AppendBulkString(dst, cmd.name)
+	dst = redcon.AppendInt(dst, int64(cmd.arity))
+	dst = statusSet(dst, p, cmd.flags)
+	first := int64(oneIf(cmd.lastKey != 0))
+	dst = redcon.AppendInt(dst, first)
+	dst = redcon.AppendInt(dst, int64(cmd.lastKey))
+	dst = redcon.AppendInt(dst, first)
+	dst = statusSet(dst, p, cmd.categories())
+	dst = p.set(dst, 0)
+	dst = cmd.keySpecs(dst, p)
+	dst = redcon.AppendArray(dst, len(cmd.subs))
+	for _, sub := range cmd.subs {
+		dst = sub.entry(dst, p)
+	}
+	return dst
+}
+
+// keySpecs renders where the keys are: from argument 1 on, relative to it to the last.
+func (cmd *command) keySpecs(dst []byte, p proto) []byte {
+	if cmd.lastKey == 0 {
+		return p.set(dst, 0)
+	}
+	flags, last := "RW access update", int64(0)
+	if strings.Contains(cmd.flags, "readonly") {
+		flags = "RO access"
+	}
+	if cmd.lastKey < 0 {
+		last = -1
+	}
+	dst = p.set(dst, 1)
+	dst = p.mapOf(dst, 3)
+	dst = statusSet(redcon.AppendBulkString(dst, "flags"), p, flags)
+	dst = p.mapOf(redcon.AppendBulkString(dst, "begin_search"), 2)
+	dst = appendPair(dst, "type", "index")
+	dst = p.mapOf(redcon.AppendBulkString(dst, "spec"), 1)
+	dst = appendIntPair(dst, "index", 1)
+	dst = p.mapOf(redcon.AppendBulkString(dst, "find_keys"), 2)
+	dst = appendPair(dst, "type", "range")
+	dst = p.mapOf(redcon.AppendBulkString(dst, "spec"), 3)
+	dst = appendIntPair(dst, "lastkey", last)
+	dst = appendIntPair(dst, "keystep", 1)
+	return appendIntPair(dst, "limit", 0)
+}
+
+// categories are the ACL categories that follow from flags and group.
+func (cmd *command) categories() string {
+	var cats []string
+	speed := "@slow"
+	for f := range strings.FieldsSeq(cmd.flags) {
+		switch f {
+		case "readonly":
+			cats = append(cats, "@read")
+		case "write":
+			cats = append(cats, "@write")
+		case "admin":
+			cats = append(cats, "@admin", "@dangerous")
+		case "fast":
+			speed = "@fast"
+		}
+	}
+	switch cmd.group {
+	case "generic":
+		cats = append(cats, "@keyspace")
+	case "connection":
+		cats = append(cats, "@connection")
+	}
+	return strings.Join(append(cats, speed), " ")
+}
+
+// statusSet renders blank separated words as a set of simple strings.
+func statusSet(dst []byte, p proto, words string) []byte {
+	list := strings.Fields(words)
+	dst = p.set(dst, len(list))
+	for _, w := range list {
+		dst = redcon.AppendString(dst, w)
+	}
+	return dst
+}

@@ -1,0 +1,196 @@
+package resp
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"runtime/debug"
+	"syscall"
+	"time"
+)
+
+// writeSize is what must be taken by a client within the write timeout: a slow
+// client that reads on is not cut, one that does not read is.
+const writeSize = 256 << 10
+
+// conn is one connection and its goroutine.
+//
+// While it waits for its client it holds no buffers. The read is tried first,
+// with a scratch of the pool; if there is nothing, the scratch goes back and the
+// goroutine parks in the poller. So thousands of idle connections cost little
+// more than their goroutines, and a busy one makes no more system calls than a
+// plain Read.
+type conn struct {
+	client
+	nc net.Conn
+	rc syscall.RawConn // nil: not a socket
+	ip netip.Addr      // not valid: not an address
+
+	try  func(fd uintptr) bool // c.tryRead
+	n    int                   // what it read
+	fail error
+}
+
+func newConn(s *Server, nc net.Conn) *conn {
+	c := &conn{nc: nc}
+	c.client.srv = s
+	c.client.out = (*deadlineWriter)(c)
+	c.since = time.Now()
+	c.used.Store(c.since.UnixNano())
+	c.proto.Store(2)
+	c.addr, c.laddr = nc.RemoteAddr().String(), nc.LocalAddr().String()
+	if a, err := netip.ParseAddrPort(c.addr); err == nil {
+		c.ip = a.Addr().Unmap()
+	}
+	if t, ok := nc.(*net.TCPConn); ok {
+		t.SetKeepAliveConfig(keepAlive)
+	}
+	if sc, ok := nc.(syscall.Conn); ok {
+		c.rc, _ = sc.SyscallConn()
+	}
+	c.try = c.tryRead
+	return c
+}
+
+// serve answers the client until one side has had enough.
+func (c *conn) serve() {
+	defer c.srv.remove(c)
+	err := c.run()
+	if c.s != nil {
+		c.srv.pool.put(c.s)
+		c.s = nil
+	}
+	switch {
+	case err == errQuit, err == errDraining, errors.As(err, new(protocolError)), errors.As(err, new(panicError)):
+		linger(c.nc)
+	default:
+		c.nc.Close()
+	}
+}
+
+var errDraining = errors.New("the server is draining")
+
+type panicError struct{ value any }
+
+func (e panicError) Error() string { return "panic" }
+
+// run reads and answers until an error. A panic is the end of this connection
+// only; what was answered before it is written.
+func (c *conn) run() (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			c.srv.log.Error("a command panicked; its connection is closed", "client", c.addr, "panic", v, "stack", string(debug.Stack()))
+			if c.s != nil {
+				c.flush()
+				c.s = nil // not to be used again
+			}
+			err = panicError{v}
+		}
+	}()
+	for {
+		if err := c.read(); err != nil {
+			return err
+		}
+		for more := true; more; {
+			s := c.s
+			n, again, err := c.answer(s.in[s.r:s.w])
+			if err != nil {
+				return err
+			}
+			s.r += n
+			more = again
+		}
+	}
+}
+
+// read waits for bytes and adds them to the window.
+func (c *conn) read() error {
+	if d := c.srv.cfg.IdleTimeout; d > 0 {
+		c.nc.SetReadDeadline(time.Now().Add(d))
+	}
+	if c.srv.draining.Load() { // after the deadline, which Drain may have set
+		return errDraining
+	}
+	c.n, c.fail = 0, nil
+	if c.rc != nil {
+		if err := c.rc.Read(c.try); err != nil {
+			c.fail = err
+		}
+	} else {
+		c.n, c.fail = c.nc.Read(c.room())
+	}
+	if c.n > 0 {
+		c.s.w += c.n
+		c.srv.counters.bytesIn.Add(uint64(c.n))
+		return nil
+	}
+	if errors.Is(c.fail, os.ErrDeadlineExceeded) && c.srv.draining.Load() {
+		return errDraining
+	}
+	return c.fail
+}
+
+// tryRead reads what is there; false if there is nothing yet.
+func (c *conn) tryRead(fd uintptr) bool {
+	room := c.room()
+	for {
+		n, err := syscall.Read(int(fd), room)
+		switch {
+		case err == syscall.EINTR:
+			continue
+		case err == syscall.EAGAIN:
+			c.rest()
+			return false
+		case err != nil:
+			c.fail = os.NewSyscallError("read", err)
+		case n == 0:
+			c.fail = io.EOF
+		default:
+			c.n = n
+		}
+		return true
+	}
+}
+
+// room takes a scratch if there is none, and returns where to read.
+func (c *conn) room() []byte {
+	if c.s == nil {
+		c.s = c.srv.pool.get()
+	}
+	return c.s.room(max(readSize, c.srv.cfg.MaxRequestBytes))
+}
+
+// rest gives the scratch back if nothing is in it.
+func (c *conn) rest() {
+	if s := c.s; s.r == s.w {
+		c.srv.pool.put(s)
+		c.s = nil
+	}
+}
+
+// deadlineWriter writes to a connection with a deadline for each piece.
+type deadlineWriter conn
+
+func (w *deadlineWriter) Write(b []byte) (n int, err error) {
+	for n < len(b) {
+		w.nc.SetWriteDeadline(time.Now().Add(w.srv.cfg.WriteTimeout))
+		m, err := w.nc.Write(b[n:min(len(b), n+writeSize)])
+		n += m
+		if err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// clients is the list of sessions, oldest first.
+func (s *Server) clients() []*client {
+	conns := s.snapshot()
+	list := make([]*client, len(conns))
+	for i, c := range conns {
+		list[i] = &c.client
+	}
+	return list
+}

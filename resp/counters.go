@@ -1,0 +1,94 @@
+package resp
+
+import (
+	"fmt"
+	"os"
+	"runtime/metrics"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// counters since the start of the server.
+type counters struct {
+	accepted, rejected atomic.Uint64 // connections
+	commands, errors   atomic.Uint64 // executed, and replies that were errors
+	bytesIn, bytesOut  atomic.Uint64
+}
+
+// sample is what rates are made of: counters at one moment.
+type sample struct{ commands, in, out uint64 }
+
+// perSecond are rates.
+type perSecond struct{ commands, in, out float64 }
+
+// rates tells the rates between now and the sample before, which is at least a
+// second old, so that it needs no timer: who asks keeps it going.
+type rates struct {
+	mu     sync.Mutex
+	at     time.Time
+	sample sample
+	rate   perSecond
+}
+
+func (r *rates) now(t time.Time, s sample) perSecond {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if d := t.Sub(r.at).Seconds(); d >= 1 {
+		r.rate = perSecond{
+			float64(s.commands-r.sample.commands) / d,
+			float64(s.in-r.sample.in) / d,
+			float64(s.out-r.sample.out) / d,
+		}
+		r.at, r.sample = t, s
+	}
+	return r.rate
+}
+
+// memory of the process, in bytes.
+type memory struct{ used, rss, peak int64 }
+
+// readMemory asks the runtime for the heap, and the kernel for what is resident.
+func readMemory() memory {
+	heap := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(heap)
+	m := memory{used: int64(heap[0].Value.Uint64())}
+	if b, err := os.ReadFile("/proc/self/statm"); err == nil {
+		if f := strings.Fields(string(b)); len(f) > 1 {
+			pages, _ := strconv.ParseInt(f[1], 10, 64)
+			m.rss = pages * int64(os.Getpagesize())
+		}
+	}
+	var ru syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &ru) == nil {
+		m.peak = int64(ru.Maxrss) << 10
+	}
+	return m
+}
+
+func infoCPU(_ *Server, w *infoWriter) {
+	var ru syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &ru) != nil {
+		return
+	}
+	w.field("used_cpu_sys", fmt.Sprintf("%.6f", cpuSeconds(ru.Stime)))
+	w.field("used_cpu_user", fmt.Sprintf("%.6f", cpuSeconds(ru.Utime)))
+}
+
+func cpuSeconds(t syscall.Timeval) float64 { return float64(t.Sec) + float64(t.Usec)/1e6 }
+
+// human writes a size as Redis does: 895.36K.
+func human(n int64) string {
+	if n < 1024 {
+		return strconv.FormatInt(n, 10) + "B"
+	}
+	f, unit := float64(n)/1024, 0
+	for f >= 1024 && unit < 4 {
+		f /= 1024
+		unit++
+	}
+	return fmt.Sprintf("%.2f%c", f, "KMGTP"[unit])
+}

@@ -1,0 +1,162 @@
+package resp
+
+import (
+	"sync"
+
+	"github.com/tidwall/redcon"
+
+	"limitd/algo"
+	"limitd/limiter"
+)
+
+// readSize is what one read takes at most: a few hundred commands of a pipeline.
+const readSize = 16 << 10
+
+// keepSize is the size above which a buffer is not kept for the next chunk.
+const keepSize = 64 << 10
+
+// scratch is what a connection needs while it works on a chunk: its memory is
+// that of the chunk, and goes back to a pool while the connection waits for the
+// next. Between chunks all is empty but the window, which may hold the beginning
+// of a command.
+type scratch struct {
+	in   []byte // read buffer
+	r, w int    // the window: in[r:w] is read and not yet taken
+
+	parser   parser
+	args     [][]byte
+	more     [][]byte // further keys of calls
+	chunk    limiter.Chunk
+	pending  []pending
+	literals []byte // replies that wait for the calls before them
+	out      []byte
+}
+
+// form is how a reply is to be rendered.
+type form uint8
+
+const (
+	literal form = iota // rendered already
+	unheard             // not at all
+	verdict             // as CL.THROTTLE
+	number              // as an integer
+	kind                // as TYPE
+	seconds             // ns as seconds
+	millis              // ns as milliseconds
+	okay                // OK
+)
+
+// append renders the number of a call that is not a decision. The forms are the
+// same in RESP2 and RESP3.
+func (f form) append(dst []byte, n int64) []byte {
+	switch f {
+	case kind:
+		if n > 0 {
+			return append(dst, "+limit\r\n"...)
+		}
+		return append(dst, "+none\r\n"...)
+	case okay:
+		return redcon.AppendOK(dst)
+	case seconds:
+		if n > 0 {
+			n = algo.CeilSeconds(n)
+		}
+	case millis:
+		if n > 0 {
+			n = ceilMS(n)
+		}
+	}
+	return redcon.AppendInt(dst, n)
+}
+
+// pending is a reply that is to come, in the order of the commands.
+type pending struct {
+	form form
+	end  int // of a literal: where it ends in literals; it begins where the one before ends
+}
+
+// settled forgets what was answered.
+func (s *scratch) settled() {
+	s.chunk.Reset()
+	s.pending = s.pending[:0]
+	s.literals = s.literals[:0]
+	clear(s.more)
+	s.more = s.more[:0]
+}
+
+// drop forgets everything that was not written.
+func (s *scratch) drop() {
+	s.settled()
+	s.out = s.out[:0]
+}
+
+// keys copies a list of keys, whose bytes stay where they are, because the next
+// command will overwrite the list.
+func (s *scratch) keys(keys [][]byte) [][]byte {
+	from := len(s.more)
+	s.more = append(s.more, keys...)
+	return s.more[from:len(s.more):len(s.more)]
+}
+
+// room makes room to read into: it moves the window to the front, and grows the
+// buffer when a command fills it, up to max bytes.
+func (s *scratch) room(max int) []byte {
+	if s.r > 0 {
+		left := s.in[s.r:s.w]
+		if len(s.in) > readSize && len(left) < readSize {
+			s.in = make([]byte, readSize)
+		}
+		s.w = copy(s.in, left)
+		s.r = 0
+	}
+	if s.w == len(s.in) {
+		in := make([]byte, min(2*len(s.in), max))
+		copy(in, s.in)
+		s.in = in
+	}
+	return s.in[s.w:]
+}
+
+// pool hands out scratches.
+type pool struct {
+	p      sync.Pool
+	bounds bounds
+}
+
+func (p *pool) get() *scratch {
+	if s, _ := p.p.Get().(*scratch); s != nil {
+		return s
+	}
+	s := &scratch{in: make([]byte, readSize), parser: parser{bounds: p.bounds}}
+	s.parser.begin()
+	return s
+}
+
+// put takes a scratch back, without what an unusual chunk has made large.
+func (p *pool) put(s *scratch) {
+	s.r, s.w = 0, 0
+	s.parser.begin()
+	s.drop()
+	if len(s.in) > readSize {
+		s.in = make([]byte, readSize)
+	}
+	if cap(s.out) > keepSize {
+		s.out = nil
+	}
+	if cap(s.literals) > keepSize {
+		s.literals = nil
+	}
+	if cap(s.chunk.Calls) > keepSize/128 {
+		s.chunk = limiter.Chunk{}
+	}
+	if cap(s.pending) > keepSize/16 {
+		s.pending = nil
+	}
+	if cap(s.args) > keepSize/64 {
+		s.args, s.parser.spans = nil, nil
+	}
+	if cap(s.more) > keepSize/64 {
+		s.more = nil
+	}
+	p.p.Put(s)
+}

@@ -1,0 +1,196 @@
+package resp
+
+import (
+	"strings"
+	"sync/atomic"
+
+	"limitd/limiter"
+)
+
+// command is one row of the command table: how it is executed, and what COMMAND
+// and its kin tell about it. Exactly one of ask and run is set, or subs; with
+// subs, run (if any) is for the name alone.
+type command struct {
+	name  string // lower case; of a subcommand container|sub
+	arity int    // arguments with the name: exactly n, or at least -n
+	usage string // the error for wrong arity; "": Redis' text
+
+	ask     func(c *client, args [][]byte) error              // gathers a call, or says what is wrong
+	run     func(c *client, dst []byte, args [][]byte) []byte // appends the reply
+	settles bool                                              // run sees the effects of the calls before it
+	subs    []*command
+	later   []string // subcommands whose names are taken
+
+	flags   string // of COMMAND INFO, blank separated
+	lastKey int    // 0: no keys; else keys are arguments 1 to lastKey, -1: to the last
+	group   string
+	since   string
+	summary string
+	args    []argument
+
+	upper string // name in upper case
+	calls atomic.Uint64
+}
+
+// argument of a command, as COMMAND DOCS tells it.
+type argument struct {
+	name, kind string // kind: key, integer, string, pattern, pure-token, oneof
+	token      string
+	optional   bool
+	multiple   bool
+	oneOf      []argument
+}
+
+// sub is a subcommand's own name.
+func (cmd *command) sub() string {
+	_, s, _ := strings.Cut(cmd.name, "|")
+	return s
+}
+
+func (cmd *command) usageError() string {
+	if cmd.usage != "" {
+		return cmd.usage
+	}
+	return errArity(cmd.name)
+}
+
+// table is the command table of a server.
+type table struct {
+	list   []*command
+	byName map[string]*command
+}
+
+// maxCommand is above the length of any command's name.
+const maxCommand = 32
+
+// find looks a name up in whatever case; nil if there is no such command.
+func (t *table) find(name []byte) *command {
+	var buf [maxCommand]byte
+	if len(name) > len(buf) {
+		return nil
+	}
+	for i, c := range name {
+		buf[i] = lower(c)
+	}
+	return t.byName[string(buf[:len(name)])]
+}
+
+func newTable() *table {
+	t := &table{byName: map[string]*command{}}
+	for _, list := range [][]*command{limitCommands(), keyCommands(), sessionCommands(), serverCommands(), clusterCommands()} {
+		t.list = append(t.list, list...)
+	}
+	for _, cmd := range t.list {
+		t.byName[cmd.name] = cmd
+		cmd.upper = strings.ToUpper(cmd.name)
+		for _, sub := range cmd.subs {
+			sub.upper = strings.ToUpper(sub.name)
+			sub.group, sub.since = cmd.group, cmd.since
+		}
+		if cmd.subs != nil {
+			cmd.subs = append(cmd.subs, helpOf(cmd))
+		}
+	}
+	return t
+}
+
+func limitCommands() []*command {
+	throttleArgs := []argument{
+		{name: "key", kind: "key"}, {name: "max_burst", kind: "integer"}, {name: "count", kind: "integer"},
+		{name: "period", kind: "integer"}, {name: "quantity", kind: "integer", optional: true},
+	}
+	var list []*command
+	for _, name := range []string{"cl.throttle", "rl.throttle"} {
+		list = append(list, &command{
+			name: name, arity: -5, usage: throttleUsage, ask: throttle,
+			flags: "write denyoom fast", lastKey: 1, group: "limit", since: "0.1.0", args: throttleArgs,
+			summary: "Charges quantity (default 1) to a limit of count per period seconds with a burst of max_burst + 1, if it fits.",
+		})
+	}
+	return append(list,
+		&command{
+			name: "rl.reset", arity: -2, ask: keyed(limiter.Reset, number),
+			flags: "write", lastKey: -1, group: "limit", since: "0.1.0", args: keyArgs,
+			summary: "Removes all limits of keys, so that they are full again.",
+		},
+		&command{
+			name: "rl.time", arity: 1, run: rlTime, settles: true,
+			flags: "readonly fast", group: "limit", since: "0.1.0",
+			summary: "Returns cluster time, calendar offset, cluster time minus wall clock (all in ms), term and leader.",
+		},
+	)
+}
+
+var (
+	keyArg  = []argument{{name: "key", kind: "key"}}
+	keyArgs = []argument{{name: "key", kind: "key", multiple: true}}
+)
+
+func keyCommands() []*command {
+	flushArgs := []argument{{name: "flush-type", kind: "oneof", optional: true, oneOf: []argument{
+		{name: "async", kind: "pure-token", token: "ASYNC"}, {name: "sync", kind: "pure-token", token: "SYNC"}}}}
+	list := []*command{
+		{name: "del", arity: -2, ask: keyed(limiter.Reset, number), flags: "write", lastKey: -1, args: keyArgs,
+			summary: "Removes all limits of keys."},
+		{name: "unlink", arity: -2, ask: keyed(limiter.Reset, number), flags: "write fast", lastKey: -1, args: keyArgs,
+			summary: "Removes all limits of keys."},
+		{name: "exists", arity: -2, ask: keyed(limiter.Exists, number), flags: "readonly fast", lastKey: -1, args: keyArgs,
+			summary: "Returns how many of the keys hold state."},
+		{name: "type", arity: 2, ask: keyed(limiter.Type, kind), flags: "readonly fast", lastKey: 1, args: keyArg,
+			summary: "Returns limit if the key holds state, else none."},
+		{name: "ttl", arity: 2, ask: keyed(limiter.TTL, seconds), flags: "readonly fast", lastKey: 1, args: keyArg,
+			summary: "Returns the seconds until the key means nothing any more."},
+		{name: "pttl", arity: 2, ask: keyed(limiter.TTL, millis), flags: "readonly fast", lastKey: 1, args: keyArg,
+			summary: "Returns the milliseconds until the key means nothing any more."},
+		{name: "scan", arity: -2, run: scan, settles: true, flags: "readonly", summary: "Iterates over the keys that hold state on this node.",
+			args: []argument{{name: "cursor", kind: "integer"}, {name: "pattern", kind: "pattern", token: "MATCH", optional: true},
+				{name: "count", kind: "integer", token: "COUNT", optional: true}, {name: "type", kind: "string", token: "TYPE", optional: true}}},
+		{name: "dbsize", arity: 1, run: dbsize, settles: true, flags: "readonly fast", summary: "Returns the number of keys that hold state on this node."},
+		{name: "flushdb", arity: -1, ask: flush(limiter.Flush), flags: "write", args: flushArgs, summary: "Removes all limits of the selected namespace."},
+		{name: "flushall", arity: -1, ask: flush(limiter.FlushAll), flags: "write", args: flushArgs, summary: "Removes all limits of all namespaces."},
+	}
+	return grouped("generic", list)
+}
+
+func sessionCommands() []*command {
+	onOff := []argument{{name: "enabled", kind: "oneof", oneOf: []argument{
+		{name: "on", kind: "pure-token", token: "ON"}, {name: "off", kind: "pure-token", token: "OFF"}}}}
+	const flags = "noscript loading stale fast"
+	list := []*command{
+		{name: "ping", arity: -1, run: ping, flags: "fast", summary: "Returns PONG or the message.",
+			args: []argument{{name: "message", kind: "string", optional: true}}},
+		{name: "echo", arity: 2, run: echo, flags: "fast", summary: "Returns the message.", args: []argument{{name: "message", kind: "string"}}},
+		{name: "hello", arity: -1, run: hello, flags: flags + " no_auth", summary: "Selects the protocol version.",
+			args: []argument{{name: "protover", kind: "integer", optional: true}, {name: "clientname", kind: "string", token: "SETNAME", optional: true}}},
+		{name: "auth", arity: -2, run: auth, flags: flags + " no_auth", summary: "Authenticates the connection.",
+			args: []argument{{name: "username", kind: "string", optional: true}, {name: "password", kind: "string"}}},
+		{name: "select", arity: 2, run: selectDB, flags: "loading stale fast", summary: "Selects a namespace, 0 to 15.", args: []argument{{name: "index", kind: "integer"}}},
+		{name: "quit", arity: -1, run: quit, flags: flags + " no_auth", summary: "Closes the connection."},
+		{name: "reset", arity: 1, run: reset, flags: flags + " no_auth", summary: "Returns the connection to its beginning."},
+		{name: "client", arity: -2, summary: "Commands about connections.", subs: []*command{
+			{name: "client|id", arity: 2, run: clientID, flags: flags, summary: "Returns the id of the connection."},
+			{name: "client|getname", arity: 2, run: clientGetName, flags: flags, summary: "Returns the name of the connection."},
+			{name: "client|setname", arity: 3, run: clientSetName, flags: flags, summary: "Names the connection.",
+				args: []argument{{name: "connection-name", kind: "string"}}},
+			{name: "client|setinfo", arity: 4, run: clientSetInfo, flags: flags, summary: "Tells the client library's LIB-NAME or LIB-VER.",
+				args: []argument{{name: "attr", kind: "string"}, {name: "value", kind: "string"}}},
+			{name: "client|info", arity: 2, run: clientInfo, flags: flags, summary: "Describes the connection."},
+			{name: "client|list", arity: -2, run: clientList, flags: "admin " + flags, summary: "Describes all connections.",
+				args: []argument{{name: "client-type", kind: "string", token: "TYPE", optional: true}}},
+			{name: "client|reply", arity: 3, run: clientReply, flags: flags, summary: "Turns replies on, off, or skips the next.",
+				args: []argument{{name: "mode", kind: "string"}}},
+			{name: "client|no-evict", arity: 3, run: clientSwitch, flags: flags, summary: "Accepted; clients are never evicted.", args: onOff},
+			{name: "client|no-touch", arity: 3, run: clientSwitch, flags: flags, summary: "Accepted; reading a key never changes it.", args: onOff},
+			{name: "client|tracking", arity: -3, run: clientSwitch, flags: flags, summary: "Accepted; nothing that could be cached is served.", args: onOff},
+		}},
+	}
+	return grouped("connection", list)
+}
+
+// grouped sets the group, and that the command is one of Redis.
+func grouped(group string, list []*command) []*command {
+	for _, cmd := range list {
+		cmd.group, cmd.since = group, "0.1.0"
+	}
+	return list
+}
