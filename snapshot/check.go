@@ -67,8 +67,9 @@ type boltCheck struct {
 	path     string
 	size     int64
 	pageSize uint64
-	high     uint64   // pages at and above it are not in use
-	seen     []uint64 // a bit for each page that something refers to
+	high     uint64                   // pages at and above it are not in use
+	seen     []uint64                 // a bit for each page that something refers to
+	pages    [boltMaxDepth + 1][]byte // the page that is being looked at on each level
 }
 
 func (c *boltCheck) bad(format string, args ...any) error { return damaged(c.path, format, args...) }
@@ -109,12 +110,17 @@ func (c *boltCheck) metas() (root, freelist uint64, err error) {
 	return root, freelist, nil
 }
 
-// page reads the page id with what overflows from it, and marks it as seen.
-func (c *boltCheck) page(id uint64) (page []byte, flags, count int, err error) {
-	if id < 2 || id >= c.high {
+// page reads the page id with what overflows from it, and marks it as seen. It stays valid until the next of the same depth.
+func (c *boltCheck) page(id uint64, depth int) (page []byte, flags, count int, err error) {
+	switch {
+	case id < 2 || id >= c.high:
 		return nil, 0, 0, c.bad("it refers to page %d of %d", id, c.high)
+	case depth > boltMaxDepth:
+		return nil, 0, 0, c.bad("page %d is %d pages below the root", id, depth)
+	case c.pages[depth] == nil:
+		c.pages[depth] = make([]byte, c.pageSize)
 	}
-	page = make([]byte, c.pageSize)
+	page = c.pages[depth][:c.pageSize]
 	if _, err := c.f.ReadAt(page, int64(id*c.pageSize)); err != nil {
 		return nil, 0, 0, fmt.Errorf("read page %d of %s: %w", id, c.path, err)
 	}
@@ -134,6 +140,7 @@ func (c *boltCheck) page(id uint64) (page []byte, flags, count int, err error) {
 	}
 	if more > 0 {
 		page = append(page, make([]byte, more*c.pageSize)...)
+		c.pages[depth] = page
 		if _, err := c.f.ReadAt(page[c.pageSize:], int64((id+1)*c.pageSize)); err != nil {
 			return nil, 0, 0, fmt.Errorf("read page %d of %s: %w", id, c.path, err)
 		}
@@ -143,15 +150,13 @@ func (c *boltCheck) page(id uint64) (page []byte, flags, count int, err error) {
 
 // tree checks the page id and all below it. Keys must be from low on and before high; nil: no bound.
 func (c *boltCheck) tree(id uint64, low, high []byte, depth int) error {
-	page, flags, count, err := c.page(id)
+	page, flags, count, err := c.page(id, depth)
 	if err != nil {
 		return err
 	}
 	switch {
-	case depth > boltMaxDepth:
-		return c.bad("page %d is %d pages below its root", id, depth)
 	case flags == boltLeaf:
-		return c.leaf(id, page, count, low, high)
+		return c.leaf(id, page, count, low, high, depth)
 	case flags != boltBranch:
 		return c.bad("page %d is of the unknown kind %x", id, flags)
 	case count == 0:
@@ -182,7 +187,7 @@ func (c *boltCheck) tree(id uint64, low, high []byte, depth int) error {
 }
 
 // leaf checks a page of keys and values, which may be buckets.
-func (c *boltCheck) leaf(id uint64, page []byte, count int, low, high []byte) error {
+func (c *boltCheck) leaf(id uint64, page []byte, count int, low, high []byte, depth int) error {
 	ne := binary.NativeEndian
 	key := low
 	for i := range count {
@@ -201,7 +206,7 @@ func (c *boltCheck) leaf(id uint64, page []byte, count int, low, high []byte) er
 		switch flags {
 		case 0:
 		case boltBucket:
-			if err := c.bucket(id, key, v); err != nil {
+			if err := c.bucket(id, key, v, depth); err != nil {
 				return err
 			}
 		default:
@@ -212,19 +217,19 @@ func (c *boltCheck) leaf(id uint64, page []byte, count int, low, high []byte) er
 }
 
 // bucket checks a bucket below the page id: a tree of its own, or a leaf page within the value.
-func (c *boltCheck) bucket(id uint64, name, v []byte) error {
+func (c *boltCheck) bucket(id uint64, name, v []byte, depth int) error {
 	ne := binary.NativeEndian
 	if len(v) < boltBucketLen {
 		return c.bad("bucket %q on page %d has %d bytes", name, id, len(v))
 	}
 	if root := ne.Uint64(v); root != 0 {
-		return c.tree(root, nil, nil, 0)
+		return c.tree(root, nil, nil, depth+1)
 	}
 	page := v[boltBucketLen:]
 	if len(page) < boltPageHeader || ne.Uint16(page[8:]) != boltLeaf {
 		return c.bad("bucket %q on page %d has no page", name, id)
 	}
-	return c.leaf(id, page, int(ne.Uint16(page[10:])), nil, nil)
+	return c.leaf(id, page, int(ne.Uint16(page[10:])), nil, nil, depth)
 }
 
 // element returns where element i of the page is.
@@ -258,7 +263,7 @@ func (c *boltCheck) key(id uint64, page []byte, e, pos, n, i int, prev, high []b
 
 // free checks the list of free pages, which must not be in use.
 func (c *boltCheck) free(id uint64) error {
-	page, flags, count, err := c.page(id)
+	page, flags, count, err := c.page(id, 0)
 	if err != nil {
 		return err
 	}

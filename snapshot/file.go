@@ -151,25 +151,27 @@ func discard(db *bolt.DB, path string) {
 
 // update runs fn in a write transaction of the file at path and commits it. Unlike bolt's own, it survives a panic of bolt on a damaged
 // page without a lock left behind, and without the scan of the whole file that bolt would start in a goroutine of its own. If it fails
-// with sure, the transaction certainly left no trace.
+// with sure, the file is certainly as it was, a full disk for example; else nobody knows what the disk has.
 func update(path string, db *bolt.DB, fn func(*bolt.Tx) error) (sure bool, err error) {
 	tx, err := db.Begin(true)
 	if err != nil {
 		return true, err
 	}
-	sure = true
+	id := tx.ID()
 	err = guarded(path, func() error {
 		defer tx.Rollback() // after Commit: nothing
 		if err := fn(tx); err != nil {
 			return err
 		}
-		sure = false
 		return tx.Commit()
 	})
-	return sure || isFull(err), err
-}
-
-// isFull reports whether the disk had no room: the transaction did not reach its meta page then.
-func isFull(err error) bool {
-	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EFBIG)
+	if err == nil {
+		return true, nil
+	}
+	after, e := db.Begin(false) // does the file show a meta page of ours?
+	if e != nil {
+		return false, err
+	}
+	sure = after.ID() < id
+	return sure, errors.Join(err, after.Rollback())
 }

@@ -25,8 +25,10 @@ type Reader struct {
 	mu     sync.Mutex // against the watch
 	tx     *bolt.Tx
 	cursor *bolt.Cursor
-	name   []byte // where the cursor stands: the next record, nil at the end
+	name   []byte // where the cursor stands: the first record not yet ahead, nil at the end
 	value  []byte
+	ahead  []entry // records read and checked, not yet given
+	room   [128]entry
 	expiry [8]byte // the state of a record whose state is its expiry
 
 	use      int // unused, streaming or walking
@@ -36,6 +38,12 @@ type Reader struct {
 
 	opened, used time.Time
 	timer        *time.Timer
+}
+
+// entry is a checked record of the file.
+type entry struct {
+	name []byte
+	value
 }
 
 const (
@@ -155,20 +163,20 @@ func (r *Reader) EachExpired(fn func(Record) error, expired func(name []byte) er
 	}
 	defer r.mu.Unlock()
 	for {
-		name, x, err := r.next()
-		if name == nil || err != nil {
+		e, err := r.next()
+		if e.name == nil || err != nil {
 			return r.done(err)
 		}
 		switch {
-		case x.expiry > r.meta.T:
-			rec := Record{Name: name, State: x.state, Expiry: x.expiry}
-			if x.flags == stateIsExpiry {
-				binary.LittleEndian.PutUint64(r.expiry[:], uint64(x.expiry))
+		case e.expiry > r.meta.T:
+			rec := Record{Name: e.name, State: e.state, Expiry: e.expiry}
+			if e.flags == stateIsExpiry {
+				binary.LittleEndian.PutUint64(r.expiry[:], uint64(e.expiry))
 				rec.State = r.expiry[:]
 			}
 			err = fn(rec)
 		case expired != nil:
-			err = expired(name)
+			err = expired(e.name)
 		}
 		if err != nil {
 			return r.done(err)
@@ -202,34 +210,47 @@ func (r *Reader) fill() error {
 		buf = r.enc.head(buf, r.meta.Header)
 	}
 	for len(buf) < 64<<10 && !r.enc.ended {
-		name, x, err := r.next()
+		e, err := r.next()
 		switch {
 		case err != nil:
 			return err
-		case name == nil:
+		case e.name == nil:
 			buf = r.enc.trailer(buf)
-		case x.expiry > r.meta.T:
-			buf = r.enc.value(buf, name, x)
+		case e.expiry > r.meta.T:
+			buf = r.enc.value(buf, e.name, e.value)
 		}
 	}
 	r.buf, r.out = buf, buf
 	return nil
 }
 
-// next returns the record at the cursor, checked, and moves on; nil at the end.
-func (r *Reader) next() (name []byte, x value, err error) {
-	if name = r.name; name == nil {
-		return nil, x, nil
-	}
-	err = guarded(r.s.Path(), func() error {
-		var ok bool
-		if x, ok = decodeValue(name, r.value); !ok {
-			return damagedRecord(r.s.Path(), name)
+// next returns the next record, checked; one without a name at the end.
+func (r *Reader) next() (e entry, err error) {
+	if len(r.ahead) == 0 && r.name != nil {
+		if err := r.fetch(); err != nil {
+			return e, err
 		}
-		r.name, r.value = r.cursor.Next()
+	}
+	if len(r.ahead) > 0 {
+		e, r.ahead = r.ahead[0], r.ahead[1:]
+	}
+	return e, nil
+}
+
+// fetch reads and checks some records from the cursor on.
+func (r *Reader) fetch() error {
+	return guarded(r.s.Path(), func() error {
+		r.ahead = r.room[:0]
+		for r.name != nil && len(r.ahead) < len(r.room) {
+			x, ok := decodeValue(r.name, r.value)
+			if !ok {
+				return damagedRecord(r.s.Path(), r.name)
+			}
+			r.ahead = append(r.ahead, entry{r.name, x})
+			r.name, r.value = r.cursor.Next()
+		}
 		return nil
 	})
-	return name, x, err
 }
 
 // enter takes mu for a use of the reader, unless it has ended or is used otherwise.
@@ -287,7 +308,8 @@ func (r *Reader) release() {
 	r.s.mu.Lock()
 	delete(r.s.readers, r)
 	r.s.mu.Unlock()
-	r.f, r.tx, r.cursor, r.name, r.value, r.out = nil, nil, nil, nil, nil, nil
+	r.f, r.tx, r.cursor, r.name, r.value, r.ahead, r.out = nil, nil, nil, nil, nil, nil, nil
+	clear(r.room[:])
 }
 
 // watch ends a reader that was idle or open for too long.
