@@ -1,90 +1,276 @@
-// Package cluster is the node. STUB: replaced by the cluster work.
 package cluster
 
 import (
+	"errors"
+	"fmt"
 	"log/slog"
+	"os"
+	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/hashicorp/raft"
+
 	"limitd/fsm"
+	"limitd/snapshot"
 )
 
-// Member is one node as the configuration lists it.
-type Member struct{ ID, Resp, Peer string }
+// Node is one member of the cluster. Its methods may be used by many goroutines
+// at once.
+type Node struct {
+	cfg     Config
+	clock   Clock
+	log     *slog.Logger
+	handler Handler
 
-// Handler answers payloads that Forward sent from another node. reply(nil): not the leader. The payload is the handler's until it calls reply, once, on any goroutine.
-type Handler func(payload []byte, timeout time.Duration, reply func([]byte))
+	lock     *os.File
+	raftID   string
+	disk     *disk
+	logs     *logStore
+	stable   *stableStore
+	snaps    *snapshot.Store
+	fsm      *fsm.FSM
+	receipts receipts
+	peers    *peers
+	trans    *transport
+	cache    *raft.LogCache
+	stored   raft.Configuration // what the stores held at Open
+	raft     atomic.Pointer[raft.Raft]
 
-// Config of a node.
-type Config struct {
-	ID       string   // this node's id in Members
-	Members  []Member // as listed; the first one bootstraps. One member: a cluster of one
-	DataDir  string
-	Insecure bool // allow peer addresses beyond loopback without TLS
+	turn     chan struct{} // holds one token while a batch is decided and in flight
+	turnTerm uint64        // of the turn
+	lead     atomic.Pointer[leadership]
+	leadMu   sync.Mutex // orders publishing a leadership and losing it
 
-	Heartbeat, Election, Lease time.Duration // 1 s each
-	DiskStall                  time.Duration // 60 s: exit when a write takes longer
-	SnapshotInterval           time.Duration // 30 s
-	SnapshotThreshold          uint64        // 4096
-	TrailingBytes              int64         // 256 MiB
-	MinFreeDisk                int64         // 256 MiB
+	acks       acks
+	arrivals   arrivals
+	leaderNews broadcast
 
-	Version string // of the binary, shown to peers
-	Logger  *slog.Logger
-	Clock   Clock       // nil: the machine's
-	Fatal   func(error) // called once when the node must not go on (fail-stop); cmd prints the reason and exits
+	committed    atomic.Int64 // boot clock of the newest batch that took effect here
+	transferring atomic.Bool
+	transferred  atomic.Int64  // boot clock of the end of the newest transfer
+	refusedSince atomic.Int64  // boot clock since when raft refuses writes for a transfer
+	boundedBases atomic.Uint64 // leaderships whose clock was too far ahead
+	diskFree     atomic.Int64
+	diskLow      atomic.Bool // of this node
+	votersLow    atomic.Bool // of so many voters that a majority would be lost
+	polled       pollCache
+
+	background sync.WaitGroup
+	stopping   chan struct{}
+	halted     chan struct{} // closed when the node must not go on
+	haltOnce   sync.Once
+	started    bool
+	closeOnce  sync.Once
+	closeErr   error
 }
 
-// Clock is the machine's time, or a test's.
-type Clock interface {
-	Boot() int64    // CLOCK_BOOTTIME, ns
-	BootID() string // changes with each boot of the machine
-	Wall() int64    // unix ns
+// Open takes the data directory, opens and checks the stores, and loads nothing
+// yet: FSM may be used, Start must follow. An error says what is wrong with the
+// configuration or which file, and what to do.
+func Open(cfg Config, h Handler) (*Node, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	n := &Node{
+		cfg: cfg, clock: cfg.Clock, log: cfg.Logger, handler: h,
+		turn:     make(chan struct{}, 1),
+		stopping: make(chan struct{}),
+		halted:   make(chan struct{}),
+	}
+	n.receipts.clock = n.clock
+	n.disk = newDisk(n.clock, n.fatal)
+	if err := n.openStores(); err != nil {
+		n.closeStores()
+		return nil, err
+	}
+	return n, nil
 }
 
-// Node is one member of the cluster.
-type Node struct{}
-
-func Open(cfg Config, h Handler) (*Node, error) { panic("todo") } // opens stores, starts peer port and raft; returns before a leader is known
-func (n *Node) SetHandler(h Handler)            { panic("todo") } // before Start
-func (n *Node) Start() error                    { panic("todo") }
-func (n *Node) FSM() *fsm.FSM                   { panic("todo") }
-
-// limiter.Proposer and limiter.Router
-func (n *Node) Begin() (fsm.Turn, error)                                            { panic("todo") }
-func (n *Node) Commit(entry []byte) (uint64, fsm.Outcome)                           { panic("todo") }
-func (n *Node) Abort()                                                              { panic("todo") }
-func (n *Node) Leading() bool                                                       { panic("todo") }
-func (n *Node) Touch() (now int64, ok bool)                                         { panic("todo") }
-func (n *Node) AwaitLeader(d time.Duration) bool                                    { panic("todo") }
-func (n *Node) Forward(payload []byte, timeout time.Duration) ([]byte, fsm.Outcome) { panic("todo") }
-
-// Status is what RL.CLUSTER STATUS, INFO and RL.TIME show.
-type Status struct {
-	ID, RaftID, LeaderID, LeaderRaftID, LeaderResp string // LeaderResp: its RESP address
-	Role                                           string // leader, follower, candidate, nonvoter; waiting before the bootstrap
-	ClusterID                                      string
-	Generation, Term, Commit, Applied, Last        uint64
-	Time, Offset, WallOffset                       int64 // estimate of cluster time now; calendar offset; cluster time minus wall clock, ns
-	LogFirst, LogLast, SnapshotIndex               uint64
-	Voters                                         int
-	DiskFree                                       int64
-	DiskLow                                        bool
-	Ready                                          bool // leader: may decide; follower: in touch
+// openStores opens what is in the data directory, and refuses what does not fit
+// together.
+func (n *Node) openStores() (err error) {
+	dir := n.cfg.DataDir
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("make data directory: %w", err)
+	}
+	if n.lock, err = lockDir(dir); err != nil {
+		return err
+	}
+	if err := n.openLog(dir); err != nil {
+		return err
+	}
+	if err := n.openSnapshots(dir); err != nil {
+		return err
+	}
+	n.acks.self = n.serverID()
+	return n.checkContinuity()
 }
 
-// NodeInfo is one row of RL.CLUSTER NODES.
-type NodeInfo struct {
-	ID, RaftID, Resp, Peer string
-	Role                   string // leader, voter, nonvoter
-	ContactMS              int64  // since this node last heard from it; 0 for itself, -1 unknown
-	Applied                uint64
-	Version                string
+// SetHandler sets the handler of payloads from other nodes, before Start.
+func (n *Node) SetHandler(h Handler) { n.handler = h }
+
+// FSM is the replicated state, from Open on. It is empty until Start has loaded
+// the snapshot.
+func (n *Node) FSM() *fsm.FSM { return n.fsm }
+
+// Start opens the peer port and loads the state. It returns before a leader is
+// known; a cluster of one leads by then or a moment later.
+func (n *Node) Start() error {
+	if n.started {
+		return errors.New("the node is started already")
+	}
+	n.started = true
+	var err error
+	n.peers, err = listenPeers(peersConfig{
+		Listen: n.cfg.self().Peer, Self: n.cfg.self(), RaftID: n.raftID, Insecure: n.cfg.Insecure,
+		ClusterID: n.clusterID, Lookup: n.lookup, Known: n.known, Logger: n.log,
+		Handlers: map[uint8]rpcHandler{
+			kindForward:  n.answerForward,
+			kindStatus:   answerStatus(n.ownStatus),
+			kindReceipt:  n.answerReceipt,
+			kindTransfer: n.answerTransfer,
+		},
+	})
+	if err != nil {
+		return err
+	}
+	n.checkDisk()
+	if !n.empty() {
+		err = n.startRaft(nil)
+	} else if alone := n.cfg.Members; len(alone) == 1 {
+		err = n.startRaft(&raft.Configuration{Servers: []raft.Server{{
+			Suffrage: raft.Voter, ID: n.serverID(), Address: raft.ServerAddress(alone[0].Peer),
+		}}})
+	} else {
+		n.background.Go(n.joinFirst)
+	}
+	if err != nil {
+		return err
+	}
+	n.background.Go(n.maintain)
+	n.background.Go(n.proposeTicks)
+	n.background.Go(n.poll)
+	return nil
 }
 
-func (n *Node) Status() Status                { panic("todo") }
-func (n *Node) Nodes() []NodeInfo             { panic("todo") }
-func (n *Node) Transfer(id string) error      { panic("todo") } // leadership to id ("": any caught-up voter); forwarded to the leader if this node is not
-func (n *Node) Hashes() []fsm.HashPoint       { panic("todo") }
-func (n *Node) SaveSnapshot() (string, error) { panic("todo") } // writes the verified stream into DataDir/backups and returns its path
-func (n *Node) DiskLow() bool                 { panic("todo") }
-func (n *Node) Close() error                  { panic("todo") } // plain stop; not leave
+// joinFirst brings a node with an empty log into its cluster.
+func (n *Node) joinFirst() {
+	b := bootstrap{
+		Self: n.cfg.self(), RaftID: n.raftID, Members: n.cfg.Members, Logger: n.log,
+		Ask:    n.peers.askStatus,
+		Run:    func() error { return n.startRaft(nil) },
+		Create: func(c raft.Configuration) error { return n.startRaft(&c) },
+	}
+	if err := b.wait(n.stopping); err != nil && !errors.Is(err, errStopped) {
+		n.fatal(err)
+	}
+}
+
+// answerForward handles kindForward.
+func (n *Node) answerForward(payload []byte, timeout time.Duration, reply func([]byte)) {
+	if n.handler == nil {
+		reply(nil)
+		return
+	}
+	n.handler(payload, timeout, reply)
+}
+
+// fatal stops the use of the node: it cannot go on without risking what it
+// promised.
+func (n *Node) fatal(err error) {
+	n.haltOnce.Do(func() {
+		close(n.halted)
+		n.leadMu.Lock()
+		n.lead.Store(nil)
+		n.leadMu.Unlock()
+		n.log.Error("the node stops", "error", err)
+		n.cfg.Fatal(err)
+	})
+}
+
+// Close stops the node. It is a plain stop: the node stays a member.
+func (n *Node) Close() error {
+	n.closeOnce.Do(func() {
+		close(n.stopping)
+		if r := n.raft.Load(); r != nil {
+			n.stopRaft(r)
+		}
+		if n.peers != nil {
+			n.closeErr = errors.Join(n.closeErr, n.peers.Close())
+		}
+		n.background.Wait()
+		if rc, ok := n.receipts.saved(); ok && n.disk.failed() == nil && !n.isHalted() {
+			n.closeErr = errors.Join(n.closeErr, n.snaps.SaveReceipt(rc))
+		}
+		n.closeErr = errors.Join(n.closeErr, n.closeStores())
+	})
+	return n.closeErr
+}
+
+// closeStores closes what is open.
+func (n *Node) closeStores() error {
+	var errs []error
+	if n.snaps != nil {
+		errs = append(errs, n.snaps.Close())
+	}
+	if n.logs != nil {
+		errs = append(errs, n.logs.bolt.Close())
+	}
+	if n.lock != nil {
+		errs = append(errs, n.lock.Close())
+	}
+	return errors.Join(errs...)
+}
+
+func (n *Node) isHalted() bool {
+	select {
+	case <-n.halted:
+		return true
+	default:
+		return false
+	}
+}
+
+// serverID is this node's raft id as raft wants it.
+func (n *Node) serverID() raft.ServerID { return raft.ServerID(n.raftID) }
+
+// clusterID is the id of the cluster, zeros before the first leader has made one.
+func (n *Node) clusterID() [16]byte { return n.fsm.State().ClusterID }
+
+// configuration is raft's newest configuration, committed or not; empty while
+// this node knows of none.
+func (n *Node) configuration() raft.Configuration {
+	if r := n.raft.Load(); r != nil {
+		f := r.GetConfiguration()
+		if f.Error() == nil {
+			return f.Configuration()
+		}
+	}
+	return n.stored
+}
+
+// lookup finds the raft id of the member at a peer address.
+func (n *Node) lookup(addr string) string {
+	for _, s := range n.configuration().Servers {
+		if string(s.Address) == addr {
+			return string(s.ID)
+		}
+	}
+	return ""
+}
+
+// known says whether a raft id is a member's, or else which member has the same
+// node id.
+func (n *Node) known(raftID string) (ok bool, conflict string) {
+	for _, s := range n.configuration().Servers {
+		if string(s.ID) == raftID {
+			return true, ""
+		}
+		if nodeID(string(s.ID)) == nodeID(raftID) {
+			conflict = string(s.ID)
+		}
+	}
+	return false, conflict
+}

@@ -1,0 +1,145 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+)
+
+// Member is one node as the configuration lists it: its id, its RESP address
+// and its peer address.
+type Member struct{ ID, Resp, Peer string }
+
+// Handler answers payloads that Forward sent from another node. reply(nil) says
+// that this node does not lead and that the payload had no effect. The payload
+// is the handler's until it calls reply, once, on any goroutine.
+type Handler func(payload []byte, timeout time.Duration, reply func([]byte))
+
+// Config of a node. Zero values stand for the defaults that the comments name.
+type Config struct {
+	ID       string   // this node's id in Members
+	Members  []Member // as listed; the first one bootstraps. One member: a cluster of one
+	DataDir  string
+	Insecure bool // allow peer addresses beyond loopback without TLS
+
+	Heartbeat, Election, Lease time.Duration // 1 s each
+	DiskStall                  time.Duration // 60 s: exit when a write takes longer
+	SnapshotInterval           time.Duration // 30 s
+	SnapshotThreshold          uint64        // 4096 entries
+	TrailingBytes              int64         // 256 MiB of log kept behind a snapshot
+	MinFreeDisk                int64         // 256 MiB; below it charges are refused
+
+	Version string // of the binary, shown to peers
+	Logger  *slog.Logger
+	Clock   Clock       // nil: the machine's
+	Fatal   func(error) // called once when the node must not go on (fail-stop); cmd prints the reason and exits
+}
+
+func (c Config) withDefaults() Config {
+	for _, d := range []*time.Duration{&c.Heartbeat, &c.Election, &c.Lease} {
+		setDefault(d, time.Second)
+	}
+	setDefault(&c.DiskStall, time.Minute)
+	setDefault(&c.SnapshotInterval, 30*time.Second)
+	setDefault(&c.SnapshotThreshold, 4096)
+	setDefault(&c.TrailingBytes, 256<<20)
+	setDefault(&c.MinFreeDisk, 256<<20)
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Clock == nil {
+		c.Clock = machineClock{}
+	}
+	if c.Fatal == nil {
+		c.Fatal = func(err error) { panic(err) }
+	}
+	return c
+}
+
+func setDefault[T comparable](p *T, v T) {
+	var zero T
+	if *p == zero {
+		*p = v
+	}
+}
+
+// validate returns all that is wrong with the configuration, each error naming
+// the key as the configuration file writes it.
+func (c Config) validate() error {
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+
+	if c.DataDir == "" {
+		bad("node.data: no data directory")
+	}
+	if len(c.Members) == 0 {
+		bad("node: no node is listed")
+	}
+	ids, peers := map[string]bool{}, map[string]bool{}
+	for _, m := range c.Members {
+		if m.ID == "" {
+			bad("node.id: a listed node has no id")
+		}
+		if ids[m.ID] {
+			bad("node.id: %q is listed twice", m.ID)
+		}
+		ids[m.ID] = true
+		if peers[m.Peer] {
+			bad("node.peer: %q is the address of two nodes", m.Peer)
+		}
+		peers[m.Peer] = true
+		switch host, _, err := net.SplitHostPort(m.Peer); {
+		case err != nil:
+			bad("node.peer of %s: %q is not host:port", m.ID, m.Peer)
+		case !c.Insecure && !isLoopback(host):
+			bad("node.peer of %s: %s is beyond loopback and the peer port has no TLS: set peers.insecure = true only if nobody else can reach that network", m.ID, m.Peer)
+		}
+	}
+	if len(c.Members) > 0 && !ids[c.ID] {
+		bad("node.id: %q is not a listed node", c.ID)
+	}
+	for _, d := range []struct {
+		key string
+		v   time.Duration
+	}{{"raft.heartbeat", c.Heartbeat}, {"raft.election", c.Election}, {"raft.lease", c.Lease}} {
+		if d.v < 20*time.Millisecond {
+			bad("%s: %s is shorter than 20ms", d.key, d.v)
+		}
+	}
+	if c.Lease > c.Heartbeat {
+		bad("raft.lease: %s is longer than raft.heartbeat, %s", c.Lease, c.Heartbeat)
+	}
+	if c.Election < c.Heartbeat {
+		bad("raft.election: %s is shorter than raft.heartbeat, %s", c.Election, c.Heartbeat)
+	}
+	if c.DiskStall < c.Heartbeat {
+		bad("raft.disk_stall: %s is shorter than raft.heartbeat, %s", c.DiskStall, c.Heartbeat)
+	}
+	return errors.Join(errs...)
+}
+
+func isLoopback(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}
+
+// self is this node's own row of the configuration.
+func (c Config) self() Member {
+	m, _ := c.member(c.ID)
+	return m
+}
+
+// member finds a node by its id.
+func (c Config) member(id string) (Member, bool) {
+	for _, m := range c.Members {
+		if m.ID == id {
+			return m, true
+		}
+	}
+	return Member{}, false
+}

@@ -1,0 +1,211 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/hashicorp/raft"
+
+	"limitd/fsm"
+	"limitd/snapshot"
+)
+
+// openLog opens and reads the log, and learns who this node is.
+func (n *Node) openLog(dir string) error {
+	missing := absent(filepath.Join(dir, logName))
+	bolt, path, err := openBolt(dir)
+	if err != nil {
+		return err
+	}
+	n.logs = &logStore{bolt: bolt, path: path, disk: n.disk, onEntry: n.receipts.note, at: fsm.EntryTime}
+	n.stable = &stableStore{bolt: bolt, path: path, disk: n.disk}
+	if n.cache, err = raft.NewLogCache(cachedEntries, n.logs); err != nil {
+		return err
+	}
+	raftID, fresh, err := loadIdentity(dir, n.cfg.ID)
+	if err != nil {
+		return err
+	}
+	n.raftID = raftID
+	if missing && !fresh {
+		return damagedLog(path, fmt.Errorf("the file is missing, though %s has been a node", raftID))
+	}
+	if err := n.stable.check(); err != nil {
+		return err
+	}
+	if err := n.logs.scan(); err != nil {
+		return err
+	}
+	if last, err := n.logs.LastIndex(); err == nil && last > 0 && fresh {
+		return fmt.Errorf("data directory %s holds a raft log and no %s file: restore the file, or remove the node from the cluster, move the directory away, and let it join again", dir, identityFile)
+	}
+	return nil
+}
+
+// openSnapshots opens the snapshot file.
+func (n *Node) openSnapshots(dir string) error {
+	s, err := snapshot.OpenStore(dir, n.snapshotOptions())
+	if errors.Is(err, snapshot.ErrDamaged) {
+		s, err = n.replaceSnapshot(err)
+	}
+	if err != nil {
+		return err
+	}
+	n.snaps = s
+	if rc, ok := s.Receipt(); ok {
+		n.receipts.restore(rc)
+	}
+	n.fsm = fsm.New(s)
+	return nil
+}
+
+func (n *Node) snapshotOptions() snapshot.Options {
+	return snapshot.Options{Applied: n.handedOn, OnInstall: n.installed, Receipt: n.receipts.saved}
+}
+
+// handedOn is the newest index that the state machine has applied or will.
+func (n *Node) handedOn() uint64 {
+	if r := n.raft.Load(); r != nil {
+		return r.AppliedIndex()
+	}
+	return n.fsm.Applied()
+}
+
+// replaceSnapshot sets a damaged snapshot file aside, if the log holds everything
+// from the first entry on and can rebuild the state.
+func (n *Node) replaceSnapshot(damage error) (*snapshot.Store, error) {
+	first, err := n.logs.FirstIndex()
+	if err != nil {
+		return nil, err
+	}
+	if first != 1 {
+		return nil, fmt.Errorf("%w; the log does not reach back to the first entry, so the state cannot be rebuilt here: "+
+			"remove the node from the cluster, move its data directory away, and let it join again", damage)
+	}
+	aside, err := snapshot.SetAside(n.cfg.DataDir)
+	if err != nil {
+		return nil, errors.Join(damage, err)
+	}
+	n.log.Warn("the snapshot file is damaged; it is set aside and the state is rebuilt from the log", "reason", damage, "file", aside)
+	return snapshot.OpenStore(n.cfg.DataDir, n.snapshotOptions())
+}
+
+// loadFailed is called when raft could not load the snapshot. If that is because
+// a record is damaged, the file is replaced, and nil says: try again.
+func (n *Node) loadFailed(cause error) error {
+	metas, err := n.snaps.List()
+	if err != nil || len(metas) == 0 {
+		return cause
+	}
+	if err = n.readSnapshot(metas[0].ID); !errors.Is(err, snapshot.ErrDamaged) {
+		return cause
+	}
+	if err := n.snaps.Close(); err != nil {
+		return err
+	}
+	s, err := n.replaceSnapshot(err)
+	if err != nil {
+		return err
+	}
+	n.snaps = s
+	return nil
+}
+
+// readSnapshot reads all records of the snapshot file.
+func (n *Node) readSnapshot(id string) error {
+	_, rc, err := n.snaps.Open(id)
+	if err != nil {
+		return err
+	}
+	defer rc.Close()
+	r, _ := snapshot.FromReader(rc)
+	return r.Each(func(snapshot.Record) error { return nil })
+}
+
+// continuity is what must happen to a log so that it continues a snapshot.
+type continuity uint8
+
+const (
+	continues continuity = iota // keep it
+	diverges                    // delete it: it is older than the snapshot, or another history
+	gap                         // refuse: entries between the two are gone
+)
+
+// judgeLog compares the log's bounds and its term at the snapshot's index (0: it
+// has no such entry) with the snapshot. Without a snapshot, index and term are 0.
+func judgeLog(first, last, termAt, index, term uint64) continuity {
+	switch {
+	case last == 0, first == index+1:
+		return continues
+	case first > index+1:
+		return gap
+	case index > 0 && termAt == term:
+		return continues
+	}
+	return diverges
+}
+
+// fitLog makes the log continue the snapshot at index and term. It returns the
+// last index that the log had if it was deleted, else 0.
+func (n *Node) fitLog(index, term uint64) (deleted uint64, err error) {
+	first, err := n.logs.FirstIndex()
+	if err != nil {
+		return 0, err
+	}
+	last, err := n.logs.LastIndex()
+	if err != nil {
+		return 0, err
+	}
+	var at raft.Log
+	if err := n.logs.read(index, &at); err != nil && !errors.Is(err, raft.ErrLogNotFound) {
+		return 0, damagedLog(n.logs.path, err)
+	}
+	switch judgeLog(first, last, at.Term, index, term) {
+	case gap:
+		return 0, damagedLog(n.logs.path, fmt.Errorf("it starts at entry %d, and the snapshot %s ends at %d: what is between is lost", first, n.snaps.Path(), index))
+	case diverges:
+		n.log.Info("the log does not continue the snapshot and is deleted", "first", first, "last", last, "snapshot", index)
+		return last, n.cache.DeleteRange(first, last)
+	}
+	return 0, nil
+}
+
+// checkContinuity is what is done before raft starts. Raft itself would keep a
+// log of another history beside the snapshot and send its entries to others, and
+// panic over a gap.
+func (n *Node) checkContinuity() error {
+	m, _ := n.snaps.Meta()
+	if _, err := n.fitLog(m.Index, m.Term); err != nil {
+		return err
+	}
+	n.stored = m.Configuration
+	return n.findConfiguration()
+}
+
+// findConfiguration takes the newest configuration out of the log.
+func (n *Node) findConfiguration() error {
+	if i := n.logs.configuration; i > 0 {
+		var l raft.Log
+		if err := n.logs.read(i, &l); err == nil {
+			n.stored = raft.DecodeConfiguration(l.Data)
+		} else if !errors.Is(err, raft.ErrLogNotFound) {
+			return damagedLog(n.logs.path, err)
+		}
+	}
+	return nil
+}
+
+// installed is called when a snapshot of the leader has replaced the file, before
+// raft knows. Raft remembers the end of its log: if that was above the snapshot
+// and is deleted now, only a new process forgets it.
+func (n *Node) installed(index, term uint64) error {
+	deleted, err := n.fitLog(index, term)
+	if err == nil && deleted > index {
+		err = fmt.Errorf("an installed snapshot (entry %d) replaced a log of another history (up to %d): start the node again", index, deleted)
+	}
+	if err != nil {
+		n.fatal(err)
+	}
+	return err
+}

@@ -1,0 +1,237 @@
+package cluster
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"limitd/fsm"
+)
+
+// leadership is one reign of this node, published when it may decide.
+type leadership struct {
+	term  uint64
+	clock leaderClock
+	since int64 // boot clock
+}
+
+// Leading says that this node leads and may decide.
+func (n *Node) Leading() bool { return n.lead.Load() != nil && !n.transferring.Load() }
+
+// watchLeadership follows raft's notes of leadership won and lost. Raft waits for
+// its reader, so nothing here may wait for raft.
+func (n *Node) watchLeadership(notes <-chan bool) {
+	cancel := context.CancelFunc(func() {})
+	for {
+		select {
+		case won := <-notes:
+			n.leadMu.Lock()
+			cancel()
+			n.lead.Store(nil)
+			n.leadMu.Unlock()
+			cancel = func() {}
+			if won {
+				var ctx context.Context
+				ctx, cancel = context.WithCancel(context.Background())
+				n.background.Go(func() { n.takeOver(ctx) })
+			} else {
+				n.log.Info("leadership lost")
+			}
+			n.leaderNews.announce()
+		case <-n.stopping:
+			n.leadMu.Lock()
+			cancel()
+			n.lead.Store(nil)
+			n.leadMu.Unlock()
+			return
+		}
+	}
+}
+
+// takeOver makes a won election a leadership that may decide: everything of the
+// terms before is applied, cluster time has a clock, the cluster has an id.
+func (n *Node) takeOver(ctx context.Context) {
+	for {
+		l, err := n.prepare(ctx)
+		if err == nil && n.publish(ctx, l) {
+			n.log.Info("leading", "term", l.term, "cluster_time", time.Unix(0, l.clock.base).UTC())
+			return
+		}
+		if err != nil && ctx.Err() == nil {
+			n.log.Warn("cannot lead yet", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-n.stopping:
+			return
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+var errTermChanged = errors.New("the term changed meanwhile")
+
+// prepare does what comes before the first decision.
+func (n *Node) prepare(ctx context.Context) (*leadership, error) {
+	r := n.raft.Load()
+	term := r.CurrentTerm()
+	n.acks.begin(term, n.configuration())
+	err := n.await(ctx, r.Barrier(n.cfg.Heartbeat))
+	n.noteRefusal(err)
+	if err != nil {
+		return nil, err
+	}
+	if r.CurrentTerm() != term || r.State() != raft.Leader {
+		return nil, errTermChanged
+	}
+	clock, err := n.electClock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	l := &leadership{term: term, clock: clock, since: n.clock.Boot()}
+	if n.clusterID() == [16]byte{} {
+		if err := n.found(ctx, l); err != nil {
+			return nil, err
+		}
+	}
+	return l, nil
+}
+
+// found gives the cluster its id, with the first batch ever.
+func (n *Node) found(ctx context.Context, l *leadership) error {
+	select {
+	case n.turn <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer n.endTurn()
+	state := make([]byte, 16, 24)
+	rand.Read(state)
+	state = binary.LittleEndian.AppendUint64(state, 1) // generation
+	entry := fsm.AppendEntry(nil, n.turnOf(l), []fsm.Effect{{Op: fsm.OpSetCluster, State: state}})
+	if _, o := n.propose(l.term, entry); o != fsm.Applied {
+		return errors.New("the entry with the cluster id was not applied")
+	}
+	return nil
+}
+
+// publish opens the reign, unless it is over already.
+func (n *Node) publish(ctx context.Context, l *leadership) bool {
+	n.leadMu.Lock()
+	defer n.leadMu.Unlock()
+	if ctx.Err() != nil {
+		return false
+	}
+	n.lead.Store(l)
+	n.leaderNews.announce()
+	return true
+}
+
+// await waits for a future of raft; raft does not answer all when it shuts down.
+func (n *Node) await(ctx context.Context, f raft.Future) error {
+	done := make(chan error, 1)
+	go func() { done <- f.Error() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-n.stopping:
+		return errClosed
+	case <-n.halted:
+		return errClosed
+	}
+}
+
+// AwaitLeader waits until a leader is known, here or elsewhere.
+func (n *Node) AwaitLeader(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	for {
+		news := n.leaderNews.next()
+		if n.leaderKnown() {
+			return true
+		}
+		select {
+		case <-news:
+		case <-timer.C:
+			return n.leaderKnown()
+		case <-n.stopping:
+			return false
+		}
+	}
+}
+
+func (n *Node) leaderKnown() bool {
+	if n.Leading() {
+		return true
+	}
+	id, _ := n.leader()
+	return id != "" && id != n.serverID()
+}
+
+// leader is who raft takes for the leader; a leader that may not decide yet is
+// one too.
+func (n *Node) leader() (raft.ServerID, string) {
+	r := n.raft.Load()
+	if r == nil {
+		return "", ""
+	}
+	addr, id := r.LeaderWithID()
+	return id, string(addr)
+}
+
+// Forward sends payload to the leader's handler.
+//
+//	Applied: the reply is its answer
+//	Refused: certainly no leader took it
+//	Unknown: neither is known
+func (n *Node) Forward(payload []byte, timeout time.Duration) ([]byte, fsm.Outcome) {
+	id, addr := n.leader()
+	if id == "" || id == n.serverID() {
+		return nil, fsm.Refused
+	}
+	return n.peers.call(addr, kindForward, payload, timeout)
+}
+
+// watchLeader announces what raft observes of other nodes' leaderships.
+func (n *Node) watchLeader(seen <-chan raft.Observation) {
+	for {
+		select {
+		case <-seen:
+			n.leaderNews.announce()
+		case <-n.stopping:
+			return
+		}
+	}
+}
+
+// broadcast wakes all who wait for the next news.
+type broadcast struct {
+	mu sync.Mutex
+	ch chan struct{}
+}
+
+func (b *broadcast) next() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ch == nil {
+		b.ch = make(chan struct{})
+	}
+	return b.ch
+}
+
+func (b *broadcast) announce() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ch != nil {
+		close(b.ch)
+		b.ch = nil
+	}
+}

@@ -1,0 +1,169 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/raft"
+	"golang.org/x/sys/unix"
+)
+
+const (
+	stepEvery  = 100 * time.Millisecond
+	checkEvery = time.Second
+
+	sweepSlots = 4096 // looked at in one step
+	sweepMore  = 1024 // dropped in one step: look on at once
+
+	// A snapshot is due at so much that changed, not by raft's timer alone: its
+	// transaction fights the log for the disk, and grows with every record.
+	snapshotRecords = 50_000
+	snapshotBytes   = 64 << 20
+	snapshotRest    = 2 * time.Second // between two, at least; or ten times what the last one took
+)
+
+// maintain does the chores of a node until Close: snapshots when enough has
+// changed, sweeping, the free disk, the watchdog.
+func (n *Node) maintain() {
+	step, check := time.NewTicker(stepEvery), time.NewTicker(checkEvery)
+	defer step.Stop()
+	defer check.Stop()
+	var pace snapshotPace
+	for {
+		select {
+		case <-n.stopping:
+			return
+		case <-step.C:
+			n.watchFailures()
+			for n.fsm.Sweep(sweepSlots) >= sweepMore {
+				if n.isStopping() {
+					return
+				}
+			}
+			n.snapshotIfDue(&pace)
+		case <-check.C:
+			n.checkDisk()
+			if r := n.raft.Load(); r != nil {
+				n.setTrailing(r)
+			}
+		}
+	}
+}
+
+func (n *Node) isStopping() bool {
+	select {
+	case <-n.stopping:
+		return true
+	default:
+		return false
+	}
+}
+
+// snapshotPace says when the next snapshot may begin.
+type snapshotPace struct {
+	notBefore time.Time
+	running   chan time.Duration // how long it took
+}
+
+// snapshotIfDue begins a snapshot if enough has changed since the last one.
+func (n *Node) snapshotIfDue(p *snapshotPace) {
+	if p.running != nil {
+		select {
+		case took := <-p.running:
+			p.running = nil
+			p.notBefore = time.Now().Add(max(snapshotRest, 10*took))
+		default:
+		}
+		return
+	}
+	r := n.raft.Load()
+	records, bytes := n.fsm.Pending()
+	if r == nil || records < snapshotRecords && bytes < snapshotBytes || time.Now().Before(p.notBefore) {
+		return
+	}
+	p.running = make(chan time.Duration, 1)
+	n.background.Go(func() {
+		begun := time.Now()
+		if err := n.takeSnapshot(r); err != nil && !n.isStopping() {
+			n.log.Warn("snapshot failed", "error", err)
+		}
+		p.running <- time.Since(begun)
+	})
+}
+
+// takeSnapshot has raft take a snapshot, if anything was applied since the last.
+func (n *Node) takeSnapshot(r *raft.Raft) error {
+	f := r.Snapshot()
+	done := make(chan error, 1)
+	go func() { done <- f.Error() }()
+	select {
+	case err := <-done:
+		if errors.Is(err, raft.ErrNothingNewToSnapshot) {
+			return nil
+		}
+		return err
+	case <-n.stopping:
+		return errClosed
+	}
+}
+
+// setTrailing keeps the log behind a snapshot within its bytes, and long enough
+// that a follower that was away for a moment needs no snapshot.
+func (n *Node) setTrailing(r *raft.Raft) {
+	first, err := n.logs.FirstIndex()
+	if err != nil {
+		return
+	}
+	last, err := n.logs.LastIndex()
+	if err != nil {
+		return
+	}
+	c := r.ReloadableConfig()
+	want := n.logs.trailing(n.cfg.TrailingBytes, first, last)
+	if diff := max(want, c.TrailingLogs) - min(want, c.TrailingLogs); diff*10 <= c.TrailingLogs {
+		return
+	}
+	c.TrailingLogs = want
+	if err := r.ReloadConfig(c); err != nil {
+		n.log.Warn("cannot set how much of the log stays behind a snapshot", "error", err)
+	}
+}
+
+// proposeTicks keeps an idle leader's log moving.
+func (n *Node) proposeTicks() {
+	t := time.NewTicker(checkEvery)
+	defer t.Stop()
+	for {
+		select {
+		case <-n.stopping:
+			return
+		case <-t.C:
+			n.tick()
+		}
+	}
+}
+
+// checkDisk looks at the free space of the data directory. Once it was low, an
+// eighth more must be free before it counts as enough again.
+func (n *Node) checkDisk() {
+	var st unix.Statfs_t
+	if err := unix.Statfs(n.cfg.DataDir, &st); err != nil {
+		n.log.Warn("cannot tell the free disk", "error", fmt.Errorf("statfs %s: %w", n.cfg.DataDir, err))
+		return
+	}
+	free := int64(st.Bavail) * int64(st.Bsize)
+	n.diskFree.Store(free)
+	floor := n.cfg.MinFreeDisk
+	if n.diskLow.Load() {
+		floor += floor / 8
+	}
+	if low := free < floor; low != n.diskLow.Swap(low) {
+		n.log.Warn("free disk", "low", low, "bytes", free, "floor", n.cfg.MinFreeDisk)
+	}
+}
+
+// DiskLow says that charges must be refused because the disk is nearly full: this
+// node's, or the disks of so many voters that a majority would be lost. A full
+// disk stops a node for good, so not all shall fill up together.
+func (n *Node) DiskLow() bool { return n.diskLow.Load() || n.votersLow.Load() }

@@ -1,0 +1,100 @@
+package cluster
+
+import (
+	"encoding/binary"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"limitd/snapshot"
+)
+
+// A receipt says that cluster time was at least At when this machine's boot
+// clock read Boot. It is noted when an entry reaches the log store, so it is late
+// by a network delay and never early. A node that comes to lead goes on from its
+// newest receipt: whatever the wall clocks say, a failover loses a delay and
+// never gains time.
+type receipt struct{ at, boot int64 }
+
+// receipts holds the newest one.
+type receipts struct {
+	clock  Clock
+	newest atomic.Pointer[receipt]
+}
+
+// note takes down that an entry with time at has arrived. An entry that arrives
+// late, after newer ones, says less than what is known.
+func (r *receipts) note(at int64) {
+	if old := r.newest.Load(); old != nil && old.at > at {
+		return
+	}
+	r.newest.Store(&receipt{at, r.clock.Boot()})
+}
+
+// estimate is the cluster time that the newest receipt vouches for at boot.
+func (r *receipts) estimate(boot int64) (int64, bool) {
+	rc := r.newest.Load()
+	if rc == nil {
+		return 0, false
+	}
+	return rc.at + max(boot-rc.boot, 0), true
+}
+
+// restore takes over what the snapshot file kept, if the machine has not been
+// rebooted since: only then do both readings belong to one clock.
+func (r *receipts) restore(s snapshot.Receipt) {
+	if s.BootID == "" || s.BootID != r.clock.BootID() || s.Boot > r.clock.Boot() {
+		return
+	}
+	r.newest.Store(&receipt{s.At, s.Boot})
+}
+
+// saved is what the snapshot file keeps.
+func (r *receipts) saved() (snapshot.Receipt, bool) {
+	rc := r.newest.Load()
+	if rc == nil || r.clock.BootID() == "" {
+		return snapshot.Receipt{}, false
+	}
+	return snapshot.Receipt{At: rc.at, Boot: rc.boot, BootID: r.clock.BootID()}, true
+}
+
+// testimony is a voter's answer to a new leader that has no receipt: the cluster
+// time that its newest receipt vouches for, and its wall clock.
+type testimony struct {
+	known bool  // whether it has a receipt
+	at    int64 // by its receipt
+	wall  int64
+}
+
+const testimonyLen = 1 + 8 + 8
+
+// testify is this node's own testimony.
+func (r *receipts) testify() testimony {
+	at, ok := r.estimate(r.clock.Boot())
+	return testimony{known: ok, at: at, wall: r.clock.Wall()}
+}
+
+func (t testimony) encode() []byte {
+	b := make([]byte, 1, testimonyLen)
+	if t.known {
+		b[0] = 1
+	}
+	b = binary.LittleEndian.AppendUint64(b, uint64(t.at))
+	return binary.LittleEndian.AppendUint64(b, uint64(t.wall))
+}
+
+func decodeTestimony(b []byte) (testimony, error) {
+	if len(b) != testimonyLen || b[0] > 1 {
+		return testimony{}, errors.New("damaged testimony of a voter")
+	}
+	return testimony{
+		known: b[0] == 1,
+		at:    int64(binary.LittleEndian.Uint64(b[1:])),
+		wall:  int64(binary.LittleEndian.Uint64(b[9:])),
+	}, nil
+}
+
+// answerReceipt handles kindReceipt.
+func (n *Node) answerReceipt(_ []byte, _ time.Duration, reply func([]byte)) {
+	reply(n.receipts.testify().encode())
+}

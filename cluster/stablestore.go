@@ -1,0 +1,80 @@
+package cluster
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/hashicorp/raft"
+	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
+)
+
+// stableStore is raft's memory of terms and votes, in the file of the log: each
+// value with a checksum, and a stop at the first failure.
+type stableStore struct {
+	bolt *raftboltdb.BoltStore
+	path string
+	disk *disk
+}
+
+var _ raft.StableStore = (*stableStore)(nil)
+
+// stableKeys are the keys that raft uses.
+var stableKeys = []string{"CurrentTerm", "LastVoteTerm", "LastVoteCand"}
+
+// check reads every value that raft may ask for.
+func (s *stableStore) check() error {
+	for _, k := range stableKeys {
+		if _, err := s.read([]byte(k)); err != nil && !errors.Is(err, raftboltdb.ErrKeyNotFound) {
+			return damagedLog(s.path, err)
+		}
+	}
+	return nil
+}
+
+func (s *stableStore) read(key []byte) ([]byte, error) {
+	sealed, err := s.bolt.Get(key)
+	if err != nil {
+		return nil, err // raft compares the text of "not found"
+	}
+	return openValue(key, sealed)
+}
+
+// Set implements raft.StableStore.
+func (s *stableStore) Set(key, value []byte) error {
+	err := s.disk.write(func() error { return s.bolt.Set(key, sealValue(key, value)) })
+	if err != nil {
+		s.disk.failAndExit(fmt.Errorf("write %s to %s: %w", key, s.path, err))
+	}
+	return nil
+}
+
+// Get implements raft.StableStore.
+func (s *stableStore) Get(key []byte) ([]byte, error) {
+	err := s.disk.failed()
+	if err == nil {
+		var v []byte
+		if v, err = s.read(key); err == nil || errors.Is(err, raftboltdb.ErrKeyNotFound) {
+			return v, err
+		}
+	}
+	s.disk.failAndExit(damagedLog(s.path, err))
+	return nil, err
+}
+
+// SetUint64 implements raft.StableStore.
+func (s *stableStore) SetUint64(key []byte, v uint64) error {
+	return s.Set(key, binary.BigEndian.AppendUint64(nil, v))
+}
+
+// GetUint64 implements raft.StableStore.
+func (s *stableStore) GetUint64(key []byte) (uint64, error) {
+	b, err := s.Get(key)
+	if err != nil {
+		return 0, err
+	}
+	if len(b) != 8 {
+		s.disk.failAndExit(damagedLog(s.path, fmt.Errorf("value of %s: %d bytes, not 8", key, len(b))))
+	}
+	return binary.BigEndian.Uint64(b), nil
+}

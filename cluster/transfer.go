@@ -1,0 +1,158 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"limitd/fsm"
+)
+
+// closeEnough is how many entries a voter may lack to be handed the leadership.
+const closeEnough = 64
+
+// Transfer hands the leadership to the node with this id, or to any voter that is
+// caught up if id is "". A node that does not lead asks the leader to.
+func (n *Node) Transfer(id string) error {
+	leader, addr := n.leader()
+	switch leader {
+	case "":
+		return errors.New("no leader is known: try again in a moment")
+	case n.serverID():
+		return n.handOver(id)
+	}
+	reply, o := n.peers.call(addr, kindTransfer, []byte(id), n.transferTime())
+	switch {
+	case o == fsm.Refused:
+		return errors.New("the leader changed meanwhile: try again")
+	case o != fsm.Applied || len(reply) == 0:
+		return errors.New("the leader did not say whether it handed over: see who leads")
+	case reply[0] != 0:
+		return errors.New(string(reply[1:]))
+	}
+	return nil
+}
+
+// answerTransfer handles kindTransfer: a node id in, a 0 byte out, or a 1 byte and
+// the reason.
+func (n *Node) answerTransfer(payload []byte, _ time.Duration, reply func([]byte)) {
+	id := string(payload)
+	n.background.Go(func() {
+		if leader, _ := n.leader(); leader != n.serverID() {
+			reply(nil)
+			return
+		}
+		if err := n.handOver(id); err != nil {
+			reply(append([]byte{1}, err.Error()...))
+			return
+		}
+		reply([]byte{0})
+	})
+}
+
+// transferTime bounds a whole transfer.
+func (n *Node) transferTime() time.Duration { return 4*n.cfg.Election + time.Second }
+
+// handOver makes another voter the leader. While it goes on this node neither
+// decides nor answers from its state: the other one may lead any moment.
+func (n *Node) handOver(id string) error {
+	if !n.transferring.CompareAndSwap(false, true) {
+		return errors.New("a leadership transfer is under way")
+	}
+	defer n.leaderNews.announce()
+	defer n.transferring.Store(false)
+	if wait := 2*n.cfg.Election - time.Duration(n.clock.Boot()-n.transferred.Load()); n.transferred.Load() != 0 && wait > 0 {
+		return fmt.Errorf("a leadership transfer has just ended: try again in %s", wait.Round(10*time.Millisecond))
+	}
+	to, err := n.successor(id)
+	if err != nil {
+		return err
+	}
+	if to.ID == n.serverID() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), n.transferTime())
+	defer cancel()
+	select { // what is in flight shall be answered by this node
+	case n.turn <- struct{}{}:
+		defer n.endTurn()
+	case <-ctx.Done():
+		return errors.New("a batch in flight did not end")
+	case <-n.stopping:
+		return errClosed
+	}
+	defer func() { n.transferred.Store(n.clock.Boot()) }()
+
+	r := n.raft.Load()
+	err = n.await(ctx, r.LeadershipTransferToServer(to.ID, to.Address))
+	if errors.Is(err, context.DeadlineExceeded) {
+		n.fatal(errors.New("a leadership transfer does not end: raft refuses writes until the process is started again"))
+		return err
+	}
+	if err != nil {
+		err = fmt.Errorf("hand the leadership to %s: %w", nodeID(string(to.ID)), err)
+	}
+	return err
+}
+
+// successor picks whom to hand over to.
+func (n *Node) successor(id string) (raft.Server, error) {
+	r := n.raft.Load()
+	term, last, boot := r.CurrentTerm(), r.LastIndex(), n.clock.Boot()
+	var best raft.Server
+	var bestMatch uint64
+	for _, s := range n.configuration().Servers {
+		name := nodeID(string(s.ID))
+		if id != "" && name != id && string(s.ID) != id {
+			continue
+		}
+		if s.ID == n.serverID() {
+			if id != "" {
+				return s, nil
+			}
+			continue
+		}
+		ack, ok := n.acks.peer(s.ID, term)
+		var err error
+		switch {
+		case s.Suffrage != raft.Voter:
+			err = fmt.Errorf("%s has no vote", name)
+		case !ok || boot-ack.sent > int64(n.cfg.Heartbeat):
+			err = fmt.Errorf("%s does not answer", name)
+		case ack.match+closeEnough < last:
+			err = fmt.Errorf("%s lacks %d entries of the log", name, last-ack.match)
+		case best.ID == "" || ack.match > bestMatch:
+			best, bestMatch = s, ack.match
+		}
+		if id != "" && err != nil {
+			return raft.Server{}, fmt.Errorf("leadership cannot go to %w", err)
+		}
+	}
+	if best.ID == "" {
+		if id != "" {
+			return raft.Server{}, fmt.Errorf("%s is no member of the cluster", id)
+		}
+		return raft.Server{}, errors.New("there is no other voter that answers and is caught up")
+	}
+	return best, nil
+}
+
+// noteRefusal watches for writes that raft refuses because of a transfer. Its flag
+// can stay set for ever when leadership is lost in the middle of one; only a new
+// process clears it then.
+func (n *Node) noteRefusal(err error) {
+	now := n.clock.Boot()
+	if !errors.Is(err, raft.ErrLeadershipTransferInProgress) {
+		n.refusedSince.Store(0)
+		return
+	}
+	if n.refusedSince.CompareAndSwap(0, now) || n.transferring.Load() {
+		return
+	}
+	if now-n.refusedSince.Load() > 2*int64(n.cfg.Election) {
+		n.fatal(errors.New("raft refuses writes because of a leadership transfer that is long over: the process must be started again"))
+	}
+}

@@ -1,0 +1,220 @@
+package cluster
+
+import (
+	"errors"
+	"io"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/raft"
+)
+
+const transportTimeout = 3 * time.Second
+
+// errStalled is why a leader whose disk does not answer sends nothing.
+var errStalled = errors.New("the disk of this node has not finished a write for a heartbeat timeout; it stays silent so that the others elect a leader")
+
+// transport is raft's network transport, seen through by the node: it notes which
+// requests were acknowledged and which arrived, and keeps a leader silent whose
+// disk is stuck. All requests go through raft's main loop, heartbeats too: raft's
+// shortcut for them changes term and state beside it.
+type transport struct {
+	*raft.NetworkTransport // concrete, so that its optional methods stay visible
+	node                   *Node
+
+	in       chan raft.RPC
+	done     chan struct{}
+	cut      atomic.Pointer[func(raft.ServerID) error] // tests cut the network here
+	progress atomic.Int64                              // boot clock of the newest bytes of a snapshot that is being installed; idle: none is
+}
+
+var (
+	_ raft.Transport   = (*transport)(nil)
+	_ raft.WithPreVote = (*transport)(nil)
+	_ raft.WithClose   = (*transport)(nil)
+)
+
+func newTransport(n *Node, stream raft.StreamLayer, logger hclog.Logger) *transport {
+	t := &transport{
+		NetworkTransport: raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
+			Stream:  stream,
+			MaxPool: 3,
+			Timeout: transportTimeout,
+			// More in flight can wedge the replication to a follower for good after
+			// one failed append, with heartbeats going on.
+			MaxRPCsInFlight: 1,
+			Logger:          logger,
+		}),
+		node: n,
+		in:   make(chan raft.RPC),
+		done: make(chan struct{}),
+	}
+	t.progress.Store(idle)
+	go t.receive()
+	return t
+}
+
+// SetHeartbeatHandler implements raft.Transport; there is no shortcut.
+func (t *transport) SetHeartbeatHandler(func(raft.RPC)) {}
+
+// Consumer implements raft.Transport.
+func (t *transport) Consumer() <-chan raft.RPC { return t.in }
+
+// Close implements raft.WithClose.
+func (t *transport) Close() error {
+	select {
+	case <-t.done:
+	default:
+		close(t.done)
+	}
+	return t.NetworkTransport.Close()
+}
+
+// receive hands requests on to raft and notes what they tell.
+func (t *transport) receive() {
+	for {
+		var rpc raft.RPC
+		select {
+		case rpc = <-t.NetworkTransport.Consumer():
+		case <-t.done:
+			return
+		}
+		switch req := rpc.Command.(type) {
+		case *raft.AppendEntriesRequest:
+			t.node.heard(req)
+		case *raft.InstallSnapshotRequest:
+			rpc = t.watchInstall(rpc)
+		}
+		if !t.deliver(rpc) {
+			return
+		}
+	}
+}
+
+// deliver gives raft a request, a node's own too.
+func (t *transport) deliver(rpc raft.RPC) bool {
+	select {
+	case t.in <- rpc:
+		return true
+	case <-t.done:
+		return false
+	}
+}
+
+// heard notes a leader's request. One of an older term is no leader's any more.
+func (n *Node) heard(req *raft.AppendEntriesRequest) {
+	r := n.raft.Load()
+	if r == nil || req.Term < r.CurrentTerm() {
+		return
+	}
+	boot := n.clock.Boot()
+	n.arrivals.heard.Store(boot)
+	if req.LeaderCommitIndex > 0 {
+		n.arrivals.push(arrival{boot, req.LeaderCommitIndex}, n.hasApplied)
+	}
+}
+
+// AppendEntries implements raft.Transport.
+func (t *transport) AppendEntries(id raft.ServerID, target raft.ServerAddress, req *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
+	n := t.node
+	if err := t.severed(id); err != nil {
+		return err
+	}
+	sent := n.clock.Boot()
+	if n.disk.stalled(sent) > n.cfg.Heartbeat {
+		return errStalled
+	}
+	n.acks.begin(req.Term, n.configuration())
+	if err := t.NetworkTransport.AppendEntries(id, target, req, resp); err != nil {
+		return err
+	}
+	if err := t.severed(id); err != nil {
+		return err
+	}
+	if resp.Success && resp.Term == req.Term {
+		ack := peerAck{sent: sent, heard: n.clock.Boot(), match: req.PrevLogEntry + uint64(len(req.Entries))}
+		n.acks.note(id, req.Term, ack, n.configuration())
+	}
+	return nil
+}
+
+// AppendEntriesPipeline implements raft.Transport: one request at a time.
+func (t *transport) AppendEntriesPipeline(raft.ServerID, raft.ServerAddress) (raft.AppendPipeline, error) {
+	return nil, raft.ErrPipelineReplicationNotSupported
+}
+
+// RequestVote implements raft.Transport.
+func (t *transport) RequestVote(id raft.ServerID, target raft.ServerAddress, req *raft.RequestVoteRequest, resp *raft.RequestVoteResponse) error {
+	if err := t.severed(id); err != nil {
+		return err
+	}
+	return t.NetworkTransport.RequestVote(id, target, req, resp)
+}
+
+// RequestPreVote implements raft.WithPreVote.
+func (t *transport) RequestPreVote(id raft.ServerID, target raft.ServerAddress, req *raft.RequestPreVoteRequest, resp *raft.RequestPreVoteResponse) error {
+	if err := t.severed(id); err != nil {
+		return err
+	}
+	return t.NetworkTransport.RequestPreVote(id, target, req, resp)
+}
+
+// InstallSnapshot implements raft.Transport.
+func (t *transport) InstallSnapshot(id raft.ServerID, target raft.ServerAddress, req *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, data io.Reader) error {
+	if err := t.severed(id); err != nil {
+		return err
+	}
+	return t.NetworkTransport.InstallSnapshot(id, target, req, resp, data)
+}
+
+// severed is the error of a link that a test has cut.
+func (t *transport) severed(id raft.ServerID) error {
+	if f := t.cut.Load(); f != nil {
+		return (*f)(id)
+	}
+	return nil
+}
+
+// campaign makes this node stand for election at once, as a leader that hands
+// over would.
+func (t *transport) campaign() {
+	t.deliver(raft.RPC{
+		Command:  &raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax}},
+		RespChan: make(chan raft.RPCResponse, 1),
+	})
+}
+
+// watchInstall notes the progress of a snapshot that is being installed: raft's
+// main loop answers nothing meanwhile, and the watchdog must know that from a
+// loop that is stuck.
+func (t *transport) watchInstall(rpc raft.RPC) raft.RPC {
+	clock, outer := t.node.clock, rpc.RespChan
+	t.progress.Store(clock.Boot())
+	rpc.Reader = movingReader{rpc.Reader, func() { t.progress.Store(clock.Boot()) }}
+	inner := make(chan raft.RPCResponse, 1)
+	rpc.RespChan = inner
+	go func() {
+		select {
+		case resp := <-inner:
+			t.progress.Store(idle)
+			outer <- resp
+		case <-t.done:
+		}
+	}()
+	return rpc
+}
+
+// movingReader calls moved at each read that brought something.
+type movingReader struct {
+	io.Reader
+	moved func()
+}
+
+func (r movingReader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if n > 0 {
+		r.moved()
+	}
+	return n, err
+}
