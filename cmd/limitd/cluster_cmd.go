@@ -12,6 +12,7 @@ func newCluster() *cobra.Command {
 		Use:   "cluster",
 		Short: "Look at a running cluster, and move its leadership",
 		Args:  cobra.NoArgs,
+		RunE:  showHelp,
 	}
 	c.flags(cmd)
 	cmd.AddCommand(newClusterStatus(&c), newClusterNodes(&c), newClusterTransfer(&c))

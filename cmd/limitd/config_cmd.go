@@ -11,6 +11,7 @@ func newConfig() *cobra.Command {
 		Use:   "config",
 		Short: "Work with configuration files",
 		Args:  cobra.NoArgs,
+		RunE:  showHelp,
 	}
 	c.AddCommand(&cobra.Command{
 		Use:   "check FILE",

@@ -78,6 +78,7 @@ Ask:                                  redis-cli -p 6380 CL.THROTTLE user:42 15 1
 
 Exit codes: 0 allowed or done, 1 denied, 2 error, 3 the node stopped itself.`,
 		Args:          cobra.NoArgs,
+		RunE:          showHelp,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
@@ -92,3 +93,7 @@ Exit codes: 0 allowed or done, 1 denied, 2 error, 3 the node stopped itself.`,
 	)
 	return root
 }
+
+// showHelp is what a command does that only holds others. It makes the command
+// runnable, and so its cobra.NoArgs refuses verbs that do not exist.
+func showHelp(cmd *cobra.Command, _ []string) error { return cmd.Help() }

@@ -22,6 +22,7 @@ func newSnapshot() *cobra.Command {
 		Use:   "snapshot",
 		Short: "Save the state of a node, and look into saved states",
 		Args:  cobra.NoArgs,
+		RunE:  showHelp,
 	}
 	c.flags(cmd)
 	cmd.AddCommand(newSnapshotSave(&c), newSnapshotInspect(&c))

@@ -1,0 +1,134 @@
+package e2e
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// process is one running limitd with its output.
+type process struct {
+	t    testing.TB
+	name string
+	cmd  *exec.Cmd
+	out  *output
+	done chan struct{} // closed when it has ended
+}
+
+// output collects what a process prints.
+type output struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.String()
+}
+
+// launch starts limitd in dir; what is still running at the end of the test is killed.
+func launch(t testing.TB, dir, name string, args ...string) *process {
+	t.Helper()
+	p := &process{t: t, name: name, cmd: exec.Command(tools.limitd, args...), out: &output{}, done: make(chan struct{})}
+	p.cmd.Dir = dir
+	p.cmd.Stdout, p.cmd.Stderr = p.out, p.out
+	if err := p.cmd.Start(); err != nil {
+		t.Fatalf("start %s: %v", name, err)
+	}
+	go func() {
+		p.cmd.Wait() // how it ended is in ProcessState
+		close(p.done)
+	}()
+	t.Cleanup(func() {
+		if p.running() {
+			p.kill()
+		}
+		if t.Failed() {
+			t.Logf("%s printed:\n%s", name, tail(p.out.String(), 40))
+		}
+	})
+	return p
+}
+
+func (p *process) running() bool {
+	select {
+	case <-p.done:
+		return false
+	default:
+		return true
+	}
+}
+
+func (p *process) pid() int { return p.cmd.Process.Pid }
+
+// kill is kill -9.
+func (p *process) kill() {
+	p.t.Helper()
+	if err := p.cmd.Process.Signal(os.Kill); err != nil {
+		p.t.Errorf("kill -9 %s: %v", p.name, err)
+	}
+	<-p.done
+}
+
+// terminate sends SIGTERM and wants a clean end.
+func (p *process) terminate() {
+	p.t.Helper()
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		p.t.Errorf("SIGTERM to %s: %v", p.name, err)
+	}
+	if code := p.wait(15 * time.Second); code != 0 {
+		p.t.Errorf("%s ended with code %d after SIGTERM", p.name, code)
+	}
+}
+
+// wait returns the exit code, or -1 if it was ended by a signal.
+func (p *process) wait(d time.Duration) int {
+	p.t.Helper()
+	select {
+	case <-p.done:
+		return p.cmd.ProcessState.ExitCode()
+	case <-time.After(d):
+		p.t.Fatalf("%s is still running after %v; it printed:\n%s", p.name, d, tail(p.out.String(), 40))
+		return 0
+	}
+}
+
+// limitd runs a verb to its end.
+func limitd(t testing.TB, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	var o, e bytes.Buffer
+	cmd := exec.Command(tools.limitd, args...)
+	cmd.Stdout, cmd.Stderr = &o, &e
+	cmd.Dir = t.TempDir()
+	cmd.Run() // the exit code is part of the answer
+	return o.String(), e.String(), cmd.ProcessState.ExitCode()
+}
+
+// eventually polls until ok says true; what says what was waited for.
+func eventually(t testing.TB, d time.Duration, what string, ok func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(d)
+	for !ok() {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within %v: %s", d, what)
+		}
+		time.Sleep(20 * time.Millisecond) // between two polls
+	}
+}
+
+func tail(s string, lines int) string {
+	all := strings.Split(strings.TrimRight(s, "\n"), "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}
