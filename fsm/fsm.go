@@ -1,66 +1,13 @@
-// Package fsm is the replicated state machine. STUB: replaced by the fsm work.
 package fsm
 
 import (
-	"io"
+	"sync"
+	"sync/atomic"
 
 	"github.com/hashicorp/raft"
 
 	"limitd/snapshot"
 )
-
-// Op is what an effect does.
-type Op uint8
-
-const (
-	OpReplace    Op = 1 // the record (NS, Key, Ident) becomes State, Expiry
-	OpSplice     Op = 2 // drop Drop bytes in front of its state, append State; Expiry
-	OpDelete     Op = 3 // the record (NS, Key, Ident) is removed
-	OpClear      Op = 4 // all records of namespace NS are removed
-	OpClearAll   Op = 5 // all records are removed
-	OpSetCluster Op = 6 // State = 16 bytes cluster id, 8 bytes generation (little endian); only while none is set
-	OpSetOffset  Op = 7 // State = 8 bytes calendar offset ns (little endian)
-)
-
-// Effect is one change of the state. Slices are read during the call they are given to, never kept.
-type Effect struct {
-	Op     Op
-	NS     uint8
-	Key    []byte
-	Ident  []byte
-	Drop   int
-	State  []byte
-	Expiry int64
-}
-
-// Turn is what a batch is decided on.
-type Turn struct {
-	Base uint64 // index of the last batch that took effect
-	Term uint64 // raft term of the proposer, an assertion
-	At   int64  // cluster time of the batch, ns
-}
-
-// Outcome says what became of a proposal.
-type Outcome uint8
-
-const (
-	Applied Outcome = iota // it took effect and is applied on this node
-	Void                   // it was decided on another state: certainly no effect
-	Refused                // it was never proposed: certainly no effect
-	Unknown                // it may take effect, or not
-)
-
-// Result is what raft's ApplyFuture.Response() holds for a batch.
-type Result struct {
-	Outcome Outcome // Applied or Void
-	Err     error   // why the machine halted, if it did
-}
-
-// AppendEntry appends the entry that proposes effects at turn to dst.
-func AppendEntry(dst []byte, t Turn, effects []Effect) []byte { panic("todo") }
-
-// EntryTime reads the cluster time of an entry without decoding it; false if it is no entry of ours.
-func EntryTime(data []byte) (at int64, ok bool) { panic("todo") }
 
 // State is the small part of the replicated state, and where it stands.
 type State struct {
@@ -68,55 +15,88 @@ type State struct {
 	Applied         uint64 // newest raft index applied by this machine
 }
 
-// HashPoint is the chain hash at a raft index.
-type HashPoint struct {
-	Index uint64
-	Hash  uint64
-}
-
 // FSM implements raft.FSM and raft.ConfigurationStore.
-type FSM struct{}
+//
+// Apply, StoreConfiguration, Snapshot and Restore belong to raft's goroutine;
+// all else may be called by any, at any time.
+type FSM struct {
+	table    atomic.Pointer[Table]
+	now      atomic.Int64
+	applied  atomic.Uint64
+	halted   atomic.Pointer[error]
+	logBytes atomic.Int64 // entries applied since the last snapshot began
 
-func New(store *snapshot.Store) *FSM                                 { panic("todo") }
-func (f *FSM) Apply(l *raft.Log) any                                 { panic("todo") }
-func (f *FSM) StoreConfiguration(index uint64, c raft.Configuration) { panic("todo") }
-func (f *FSM) Snapshot() (raft.FSMSnapshot, error)                   { panic("todo") }
-func (f *FSM) Restore(rc io.ReadCloser) error                        { panic("todo") }
-func (f *FSM) State() State                                          { panic("todo") }
-func (f *FSM) Time() int64                                           { panic("todo") } // T, atomic
-func (f *FSM) Applied() uint64                                       { panic("todo") } // atomic
-func (f *FSM) Table() *Table                                         { panic("todo") } // atomic pointer; Restore swaps it
-func (f *FSM) Hashes() []HashPoint                                   { panic("todo") } // multiples of 256 ascending, the newest applied index last
-func (f *FSM) Halted() error                                         { panic("todo") } // non-nil: diverged, unknown version, damaged entry; the node must stop
-func (f *FSM) Pending() (records int, logBytes int64)                { panic("todo") } // dirty records and entry bytes since the last snapshot
-func (f *FSM) Sweep(slots int) (dropped int)                         { panic("todo") } // drop records expired at T, looking at up to n slots
-func (f *FSM) OnApplied(fn func(index uint64))                       { panic("todo") } // set before start; called after each Apply/StoreConfiguration/Restore
+	mu      sync.Mutex // guards the following; held for moments
+	state   State
+	points  points
+	running *stateSnapshot // between Snapshot and Release
 
-// Table holds the records in memory.
-type Table struct{}
-
-// Record is one record as readers see it.
-type Record struct {
-	Ident  []byte
-	State  []byte
-	Expiry int64
+	batch     batch // raft's goroutine only
+	onApplied func(index uint64)
 }
 
-func (t *Table) Hash(ns uint8, key []byte) uint64 { panic("todo") }
+var (
+	_ raft.FSM                = (*FSM)(nil)
+	_ raft.ConfigurationStore = (*FSM)(nil)
+)
 
-// Get copies the state of a record into dst[:0] and returns it; expired records are returned too (the caller compares Expiry with its now).
-func (t *Table) Get(h uint64, ns uint8, key, ident, dst []byte) (state []byte, expiry int64, ok bool) {
-	panic("todo")
+// New makes an empty machine. Its snapshots go to and come from the sinks and
+// readers that raft hands over, which are the store's.
+func New(store *snapshot.Store) *FSM {
+	f := &FSM{}
+	f.table.Store(newTable([16]byte{}))
+	f.points.startAt(0, 0)
+	return f
 }
 
-// Records calls fn for each record of a key, expired ones too, under the shard's read lock: fn must not call the table.
-func (t *Table) Records(h uint64, ns uint8, key []byte, fn func(r Record)) { panic("todo") }
+// OnApplied sets what is called with the index after each Apply, StoreConfiguration and Restore, on raft's goroutine. It is set before raft starts.
+func (f *FSM) OnApplied(fn func(index uint64)) { f.onApplied = fn }
 
-// Len is the number of records of a namespace, not yet swept ones included. Bytes is the memory held.
-func (t *Table) Len(ns uint8) int { panic("todo") }
-func (t *Table) Bytes() int64     { panic("todo") }
+// State returns the small part of the state, all of it as of one applied index.
+func (f *FSM) State() State {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.state
+}
 
-// Scan returns up to about count keys of ns that hold a record live at now, from cursor on, and the next cursor (0: done).
-func (t *Table) Scan(ns uint8, cursor uint64, count int, now int64) (keys [][]byte, next uint64) {
-	panic("todo")
+// Time is T, the cluster time of the applied state, ns.
+func (f *FSM) Time() int64 { return f.now.Load() }
+
+// Applied is the newest raft index applied here.
+func (f *FSM) Applied() uint64 { return f.applied.Load() }
+
+// Table returns the records. Restore replaces the table, so callers do not keep it for long.
+func (f *FSM) Table() *Table { return f.table.Load() }
+
+// Hashes returns the chain hash at multiples of 256, ascending, and last at the newest applied index.
+func (f *FSM) Hashes() []HashPoint {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	all := append(make([]HashPoint, 0, pointsKept+1), f.points.kept...)
+	if n := len(all); n == 0 || all[n-1].Index != f.state.Applied {
+		all = append(all, HashPoint{f.state.Applied, f.state.Chain})
+	}
+	return all
+}
+
+// Halted returns why the machine applies nothing any more, nil while it does: it
+// diverged, or met an entry it cannot read. The node must stop.
+func (f *FSM) Halted() error {
+	if err := f.halted.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// Pending returns the number of records, and the bytes of entries, that changed
+// since the last snapshot that succeeded or is being written.
+func (f *FSM) Pending() (records int, logBytes int64) {
+	return int(f.Table().dirty.Load()), f.logBytes.Load()
+}
+
+// Sweep drops records that expired by T, looking at about slots of them, in
+// steps of one page (at most 4096) under a lock; the next call goes on where
+// this one ended. A call goes through the table at most once.
+func (f *FSM) Sweep(slots int) (dropped int) {
+	return f.Table().sweepStep(slots, f.Time())
 }
