@@ -29,7 +29,7 @@ func (k *Sink) Write(p []byte) (int, error) {
 
 func (k *Sink) begin() error {
 	if _, err := k.s.admit(&k.meta.Meta); err != nil {
-		return err
+		return fmt.Errorf("install snapshot %s: %w", k.ID(), err)
 	}
 	k.s.mu.Lock()
 	busy, closed := k.s.installing != nil, k.s.closed
@@ -58,11 +58,11 @@ func (k *Sink) begin() error {
 func (s *Store) admit(m *Meta) (same bool, err error) {
 	have, _ := s.Meta()
 	if m.Index < have.Index || m.Index == have.Index && m.Term != have.Term {
-		return false, fmt.Errorf("install snapshot %s: %w: the file has %s", m.id(), ErrStale, have.id())
+		return false, fmt.Errorf("%w: the file has %s", ErrStale, have.id())
 	}
 	if fn := s.options().Applied; fn != nil {
 		if applied := fn(); m.Index < applied {
-			return false, fmt.Errorf("install snapshot %s: %w: index %d is applied", m.id(), ErrStale, applied)
+			return false, fmt.Errorf("%w: index %d is applied", ErrStale, applied)
 		}
 	}
 	return m.Index == have.Index, nil
@@ -135,48 +135,44 @@ func (k *Sink) finish() error {
 	return k.s.replace(k)
 }
 
-// replace makes the file that k built the file of the store.
+// replace makes the file that k built the file of the store, unless that has the same snapshot already.
 func (s *Store) replace(k *Sink) error {
-	if err := s.swap(k); err != nil {
-		return err
-	}
-	if fn := s.options().OnInstall; fn != nil {
-		if err := fn(k.meta.Index, k.meta.Term); err != nil {
-			return fmt.Errorf("install snapshot %s: %w", k.ID(), err)
+	replaced, err := s.swap(k)
+	if err == nil && replaced {
+		if fn := s.options().OnInstall; fn != nil {
+			err = fn(k.meta.Index, k.meta.Term)
 		}
+		Failpoint("install.hooked")
 	}
-	Failpoint("install.hooked")
+	if err != nil {
+		return fmt.Errorf("install snapshot %s: %w", k.ID(), err)
+	}
 	return nil
 }
 
-func (s *Store) swap(k *Sink) error {
+func (s *Store) swap(k *Sink) (replaced bool, err error) {
 	s.writing.Lock()
 	defer s.writing.Unlock()
+	defer k.discard() // unless it was renamed
 	same, err := s.admit(&k.meta.Meta)
-	if err == nil {
-		err = s.broken()
-	}
 	if same || err != nil {
-		k.discard()
-		return err
+		return false, err
+	}
+	if err := s.broken(); err != nil {
+		return false, err
 	}
 	receipt := s.newestReceipt()
-	_, err = update(k.newPath(), k.db, func(tx *bolt.Tx) error { return putSnapshot(tx, k.meta, receipt) })
-	if err == nil {
-		err = settle(s.disk, k.db)
+	put := func(tx *bolt.Tx) error { return putSnapshot(tx, k.meta, receipt) }
+	if _, err := update(k.newPath(), k.db, put); err != nil {
+		return false, err
 	}
-	if err != nil {
-		k.discard()
-		return fmt.Errorf("install snapshot %s: %w", k.ID(), err)
+	if err := settle(s.disk, k.db); err != nil {
+		return false, err
 	}
 	Failpoint("install.synced")
 	renamed, err := adopt(s.disk, s.dir, "install")
-	if err != nil {
-		err = fmt.Errorf("install snapshot %s: %w", k.ID(), err)
-	}
 	if !renamed {
-		k.discard()
-		return err
+		return false, err
 	}
 	if err != nil {
 		s.fail(err) // the directory has the new file, the disk perhaps not
@@ -187,7 +183,7 @@ func (s *Store) swap(k *Sink) error {
 	s.mu.Unlock()
 	k.db = nil
 	Failpoint("install.swapped")
-	return errors.Join(err, s.unref(old))
+	return true, errors.Join(err, s.unref(old))
 }
 
 // abandon ends an install that is not in place.

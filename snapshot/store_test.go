@@ -5,8 +5,12 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/raft"
 )
@@ -167,4 +171,237 @@ func TestInstallReplacesTheFile(t *testing.T) {
 	}
 	commit(t, to, 60, 110, rec("c", "3", 200))
 	expect(t, contents(t, to), rec("a", "1", 200), rec("b", "2", 200), rec("c", "3", 200))
+}
+
+func TestCommitBelowTheFileIsSuperseded(t *testing.T) {
+	s := openTest(t, t.TempDir(), Options{})
+	commit(t, s, 9, 100, rec("a", "1", 200))
+	k := create(t, s, 8)
+	if err := k.Commit(Header{Last: 8, T: 100}, []Record{rec("a", "older", 200)}); !errors.Is(err, ErrSuperseded) {
+		t.Fatal(err)
+	}
+	if err := k.Close(); !errors.Is(err, ErrSuperseded) {
+		t.Fatal("Close forgot that Commit failed:", err)
+	}
+	k.Release()
+	expect(t, contents(t, s), rec("a", "1", 200))
+}
+
+func TestCommitAtTheSameIndexRewritesTheMeta(t *testing.T) {
+	s := openTest(t, t.TempDir(), Options{})
+	commit(t, s, 9, 100, rec("a", "1", 200))
+	other := raft.Configuration{Servers: []raft.Server{{ID: "n2-y", Address: "127.0.0.1:2"}}}
+	sink, err := s.Create(1, 9, 1, other, 7, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := sink.(*Sink)
+	defer k.Release()
+	if err := k.Commit(Header{Last: 9, T: 100}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if m, _ := s.Meta(); m.ConfigurationIndex != 7 || m.Configuration.Servers[0].ID != "n2-y" {
+		t.Fatalf("%+v", m)
+	}
+	expect(t, contents(t, s), rec("a", "1", 200))
+}
+
+func TestARecordThatIsNotAliveIsNeitherWrittenNorServed(t *testing.T) {
+	s := openTest(t, t.TempDir(), Options{})
+	commit(t, s, 1, 100, rec("late", "1", 100), rec("soon", "2", 101), rec("far", "3", 900))
+	expect(t, contents(t, s), rec("soon", "2", 101), rec("far", "3", 900))
+	commit(t, s, 2, 101)
+	expect(t, contents(t, s), rec("far", "3", 900))
+	var expired []string
+	r, err := s.open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	err = r.EachExpired(func(Record) error { return nil }, func(name []byte) error {
+		expired = append(expired, describe(name))
+		return nil
+	})
+	if err != nil || !slices.Equal(expired, []string{describe(rec("soon", "", 0).Name)}) {
+		t.Fatal(expired, err)
+	}
+	commit(t, s, 3, 101, rec("far", "4", 101)) // written as expired: removed
+	expect(t, contents(t, s))
+	if s.meta.records != 1 {
+		t.Fatal("the file holds", s.meta.records)
+	}
+}
+
+func TestShortDeletedNamesClear(t *testing.T) {
+	in := func(ns uint8, key string) Record {
+		return Record{Name: AppendName(nil, ns, []byte(key), []byte{1}), State: []byte("x"), Expiry: 900}
+	}
+	s := openTest(t, t.TempDir(), Options{})
+	var many []Record
+	for i := range 12000 { // more than one round of the clearing loop
+		many = append(many, in(3, fmt.Sprint(i)))
+	}
+	commit(t, s, 1, 100, append(many, in(0, "a"), in(1, "a"), in(1, "b"), in(2, "a"))...)
+	commit(t, s, 2, 100, Record{Name: []byte{1}, Deleted: true}, in(1, "c"), Record{Name: []byte{3}, Deleted: true})
+	expect(t, contents(t, s), in(0, "a"), in(1, "c"), in(2, "a"))
+	commit(t, s, 3, 100, Record{Deleted: true}, in(4, "z"))
+	expect(t, contents(t, s), in(4, "z"))
+}
+
+func TestRecordsThatCannotBeStreamedAreRefused(t *testing.T) {
+	long := make([]byte, MaxKey+1)
+	for what, r := range map[string]Record{
+		"no identity":   {Name: AppendName(nil, 0, []byte("k"), nil), Expiry: 900},
+		"long identity": {Name: AppendName(nil, 0, []byte("k"), long[:256]), Expiry: 900},
+		"long name":     {Name: AppendName(nil, 0, long, long[:MaxIdent]), Expiry: 900},
+		"longer name":   {Name: AppendName(nil, 0, make([]byte, 70000), []byte{1}), Expiry: 900},
+		"short name":    {Name: []byte{0, 0}, Expiry: 900},
+		"big state":     {Name: AppendName(nil, 0, []byte("k"), []byte{1}), State: make([]byte, MaxState+1), Expiry: 900},
+	} {
+		s := openTest(t, t.TempDir(), Options{})
+		commit(t, s, 1, 100, rec("a", "1", 200))
+		k := create(t, s, 2)
+		if err := k.Commit(Header{Last: 2, T: 100}, []Record{rec("a", "2", 200), r}); err == nil {
+			t.Error(what, "was written")
+		}
+		k.Release()
+		expect(t, contents(t, s), rec("a", "1", 200))
+	}
+	s := openTest(t, t.TempDir(), Options{})
+	longest := Record{Name: AppendName(nil, 0, long[:MaxKey], long[:MaxIdent]), State: make([]byte, MaxState), Expiry: 900}
+	commit(t, s, 1, 100, longest)
+	m, b := stream(t, s)
+	to := openTest(t, t.TempDir(), Options{})
+	if err := send(t, to, m, b); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestReleaseAtAnyTimeAndSinksThatWereNotUsed(t *testing.T) {
+	s := openTest(t, t.TempDir(), Options{})
+	k := create(t, s, 1)
+	k.Release() // never committed
+	if err := k.Commit(Header{Last: 1, T: 1}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := k.Commit(Header{Last: 1, T: 1}, nil); err == nil {
+		t.Fatal("a second Commit on one sink")
+	}
+	if _, err := k.Write([]byte("x")); err == nil {
+		t.Fatal("Write after Commit")
+	}
+	k.Release()
+	k.Release()
+	for range 2 {
+		if err := errors.Join(k.Close(), k.Cancel()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := create(t, s, 2).Close(); err == nil {
+		t.Fatal("a sink that nothing was written to closed well")
+	}
+	if err := create(t, s, 2).Cancel(); err != nil {
+		t.Fatal(err)
+	}
+	commit(t, s, 3, 1) // the turn is free
+	if _, err := s.Create(1, 0, 0, testConf, 0, nil); err == nil {
+		t.Fatal("a snapshot at index 0")
+	}
+}
+
+func TestReceiptsSurvive(t *testing.T) {
+	dir := t.TempDir()
+	s := openTest(t, dir, Options{})
+	if _, ok := s.Receipt(); ok {
+		t.Fatal("a receipt in an empty file")
+	}
+	saved := Receipt{At: 5, Boot: 6, BootID: "first"}
+	if err := s.SaveReceipt(saved); err != nil {
+		t.Fatal(err)
+	}
+	commit(t, s, 1, 100, rec("a", "1", 200)) // nobody has a newer one
+	s.Close()
+	s = openTest(t, dir, Options{})
+	if r, ok := s.Receipt(); !ok || r != saved {
+		t.Fatal(r, ok)
+	}
+	newer := Receipt{At: 7, Boot: -8, BootID: ""}
+	s.SetOptions(Options{Receipt: func() (Receipt, bool) { return newer, true }})
+	commit(t, s, 2, 100)
+	s.Close()
+	s = openTest(t, dir, Options{})
+	if r, ok := s.Receipt(); !ok || r != newer {
+		t.Fatal(r, ok)
+	}
+	from := openTest(t, t.TempDir(), Options{})
+	commit(t, from, 9, 100)
+	m, b := stream(t, from)
+	if err := send(t, s, m, b); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	s = openTest(t, dir, Options{})
+	if r, ok := s.Receipt(); !ok || r != newer {
+		t.Fatal("the installed file has the receipt", r, ok)
+	}
+	if bytes := string(b); strings.Contains(bytes, "first") {
+		t.Fatal("a receipt in a stream")
+	}
+}
+
+func TestTwoProcessesOnOneDirectory(t *testing.T) {
+	dir := t.TempDir()
+	openTest(t, dir, Options{})
+	began := time.Now()
+	_, err := OpenStore(dir, Options{MaxFileSize: testMmap})
+	if !errors.Is(err, ErrLocked) || !strings.Contains(err.Error(), filepath.Join(dir, "snapshot.db")) {
+		t.Fatal(err)
+	}
+	if _, err := SetAside(dir); !errors.Is(err, ErrLocked) {
+		t.Fatal(err)
+	}
+	if d := time.Since(began); d > 5*time.Second {
+		t.Fatal("took", d)
+	}
+}
+
+func TestADirectoryThatIsNotThere(t *testing.T) {
+	if _, err := OpenStore(filepath.Join(t.TempDir(), "no"), Options{}); !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+}
+
+func TestWhatACrashLeftOfAnInstallIsRemoved(t *testing.T) {
+	dir := t.TempDir()
+	openTest(t, dir, Options{}).Close()
+	left := filepath.Join(dir, newName)
+	if err := os.WriteFile(left, []byte("half of it"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	openTest(t, dir, Options{})
+	if _, err := os.Stat(left); !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+}
+
+func TestTransactionsAreSyncedOnEveryLiveFile(t *testing.T) {
+	dir := t.TempDir()
+	s := openTest(t, dir, Options{})
+	synced := func(when string) {
+		t.Helper()
+		if db := s.cur.db; db.NoSync || db.NoGrowSync {
+			t.Fatal(when, "the live file is not synced")
+		}
+	}
+	synced("after it was created")
+	commit(t, s, 1, 1)
+	m, b := stream(t, s)
+	s.Close()
+	s = openTest(t, dir, Options{})
+	synced("after it was opened")
+	m.Index = 2
+	if err := send(t, s, m, b); err != nil {
+		t.Fatal(err)
+	}
+	synced("after an install")
 }
