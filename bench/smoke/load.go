@@ -64,23 +64,41 @@ func parseRate(text string) (float64, error) {
 // keyName is what redis-benchmark makes of key:__rand_int__.
 func keyName(i int) string { return fmt.Sprintf("key:%012d", i) }
 
-// seed calls once for every key, in pipelines, and wants each call admitted.
+// seed calls once for every key, in pipelines on several connections, and wants
+// each call admitted.
 func seed(ctx context.Context, client *redis.Client, keys int, call func(key string) []any) error {
-	const batch = 1000
-	for from := 0; from < keys; from += batch {
-		pipe := client.Pipeline()
-		for i := from; i < min(from+batch, keys); i++ {
-			pipe.Do(ctx, call(keyName(i))...)
-		}
-		replies, err := pipe.Exec(ctx)
-		if err != nil {
-			return fmt.Errorf("seed keys from %s: %w", keyName(from), err)
-		}
-		for i, r := range replies {
-			got, err := r.(*redis.Cmd).Int64Slice()
-			if err != nil || len(got) != 5 || got[0] != 0 {
-				return fmt.Errorf("seed %s: %v, %v: not admitted", keyName(from+i), got, err)
+	const writers, batch = 8, 1000
+	errs := make(chan error, writers)
+	for w := range writers {
+		go func() {
+			from, to := keys*w/writers, keys*(w+1)/writers
+			var err error
+			for ; from < to && err == nil; from += batch {
+				err = seedBatch(ctx, client, from, min(from+batch, to), call)
 			}
+			errs <- err
+		}()
+	}
+	var all []error
+	for range writers {
+		all = append(all, <-errs)
+	}
+	return errors.Join(all...)
+}
+
+func seedBatch(ctx context.Context, client *redis.Client, from, to int, call func(key string) []any) error {
+	pipe := client.Pipeline()
+	for i := from; i < to; i++ {
+		pipe.Do(ctx, call(keyName(i))...)
+	}
+	replies, err := pipe.Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("seed keys from %s: %w", keyName(from), err)
+	}
+	for i, r := range replies {
+		got, err := r.(*redis.Cmd).Int64Slice()
+		if err != nil || len(got) != 5 || got[0] != 0 {
+			return fmt.Errorf("seed %s: %v, %v: not admitted", keyName(from+i), got, err)
 		}
 	}
 	return nil

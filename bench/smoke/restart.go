@@ -143,19 +143,23 @@ func sameChain(ctx context.Context, a, b *node) (string, error) {
 	return fmt.Sprintf("chain %s at index %d", ha[newest], newest), nil
 }
 
-// hashes is RL.HASH: chain hashes by index.
+// hashes is RL.HASH, an array of pairs: chain hashes by index.
 func (n *node) hashes(ctx context.Context) (map[int64]string, error) {
-	pairs, err := n.client.Do(ctx, "RL.HASH").Slice()
+	points, err := n.client.Do(ctx, "RL.HASH").Slice()
 	if err != nil {
 		return nil, fmt.Errorf("%s: RL.HASH: %w", n.id, err)
 	}
 	out := make(map[int64]string)
-	for i := 0; i+1 < len(pairs); i += 2 {
-		index, ok := pairs[i].(int64)
-		if !ok {
-			return nil, fmt.Errorf("%s: RL.HASH answers %v", n.id, pairs)
+	for _, p := range points {
+		pair, ok := p.([]any)
+		if !ok || len(pair) != 2 {
+			return nil, permanent{fmt.Errorf("%s: RL.HASH answers %v, not pairs", n.id, points)}
 		}
-		out[index] = fmt.Sprint(pairs[i+1])
+		index, ok := pair[0].(int64)
+		if !ok {
+			return nil, permanent{fmt.Errorf("%s: RL.HASH answers index %v", n.id, pair[0])}
+		}
+		out[index] = fmt.Sprint(pair[1])
 	}
 	return out, nil
 }
