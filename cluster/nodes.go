@@ -88,7 +88,7 @@ func (n *Node) judgeDisks() {
 			low++
 		}
 	}
-	n.votersLow.Store(voters-low < voters/2+1)
+	n.votersLow.Store(voters > 0 && voters-low < voters/2+1) // no voters: not a member yet
 }
 
 // roster is the configuration file's nodes and raft's members, each once.
