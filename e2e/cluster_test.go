@@ -29,6 +29,12 @@ type cluster struct {
 // newCluster writes a configuration for n nodes with the shipped defaults; settings is added to it.
 func newCluster(t testing.TB, n int, settings string) *cluster {
 	t.Helper()
+	return newClusterIn(t, t.TempDir(), n, settings)
+}
+
+// newClusterIn keeps the nodes' data in dir.
+func newClusterIn(t testing.TB, dir string, n int, settings string) *cluster {
+	t.Helper()
 	c := &cluster{t: t, dir: t.TempDir()}
 	c.file = filepath.Join(c.dir, "cluster.toml")
 	ports := reservePorts(t, 2*n)
@@ -36,7 +42,7 @@ func newCluster(t testing.TB, n int, settings string) *cluster {
 	b.WriteString(settings + "\n")
 	for i := range n {
 		nd := &node{id: fmt.Sprintf("n%d", i+1), resp: addr(ports[2*i]), r: dial(t, addr(ports[2*i]))}
-		nd.data = filepath.Join(c.dir, nd.id)
+		nd.data = filepath.Join(dir, nd.id)
 		c.nodes = append(c.nodes, nd)
 		fmt.Fprintf(&b, "[[node]]\nid = %q\nresp = %q\npeer = %q\ndata = %q\n", nd.id, nd.resp, addr(ports[2*i+1]), nd.data)
 	}
