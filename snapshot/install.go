@@ -9,9 +9,6 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// buildBatch is how many records of a stream go into one unsynced transaction of the new file.
-const buildBatch = 20000
-
 // Write takes the next bytes of a snapshot that the leader sends. The first call begins the install.
 func (k *Sink) Write(p []byte) (int, error) {
 	k.mu.Lock()
@@ -76,7 +73,7 @@ func (k *Sink) build(r io.Reader) error {
 	}
 	k.db = db
 	Failpoint("install.begin")
-	batch := make([]Record, 0, buildBatch)
+	batch := make([]Record, 0, k.s.buildBatch)
 	var held []byte // what the batch's slices are cut from
 	put := func() error {
 		_, err := update(k.newPath(), db, func(tx *bolt.Tx) error {

@@ -303,8 +303,9 @@ func TestAFailingHookIsTheInstallsError(t *testing.T) {
 }
 
 func TestInstallOfManyBatches(t *testing.T) {
-	n := 2*buildBatch + 1
 	s := openTest(t, t.TempDir(), Options{})
+	s.buildBatch = 300
+	n := 3*s.buildBatch + 1
 	m, b := donor(t, 9, manyRecords(n, 1000)...)
 	if err := send(t, s, m, b); err != nil {
 		t.Fatal(err)

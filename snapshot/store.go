@@ -55,7 +55,8 @@ type Store struct {
 	failed     error // a write whose outcome is unknown; there is no way on but a restart
 	closed     bool
 
-	readerIdle, readerLife time.Duration
+	readerIdle, readerLife time.Duration // how long a Reader may do nothing, and be open
+	buildBatch             int           // records of a stream that go into one unsynced transaction of the new file
 }
 
 // file is an open bbolt file. The store holds one reference to the current one and each reader one to its own.
@@ -71,7 +72,7 @@ func OpenStore(dir string, o Options) (*Store, error) { return openStore(dir, o,
 
 func openStore(dir string, o Options, d disk) (_ *Store, err error) {
 	s := &Store{dir: dir, mmap: o.MaxFileSize, o: o, disk: d, readers: map[*Reader]struct{}{},
-		readerIdle: time.Minute, readerLife: 30 * time.Minute}
+		readerIdle: time.Minute, readerLife: 30 * time.Minute, buildBatch: 20000}
 	if s.lock, err = lockDir(dir); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -270,9 +271,9 @@ func TestRecordsThatCannotBeStreamedAreRefused(t *testing.T) {
 	s := openTest(t, t.TempDir(), Options{})
 	longest := Record{Name: AppendName(nil, 0, long[:MaxKey], long[:MaxIdent]), State: make([]byte, MaxState), Expiry: 900}
 	commit(t, s, 1, 100, longest)
-	m, b := stream(t, s)
-	to := openTest(t, t.TempDir(), Options{})
-	if err := send(t, to, m, b); err != nil {
+	if _, b := stream(t, s); len(b) < MaxState+MaxName {
+		t.Fatal(len(b))
+	} else if _, err := Inspect(bytes.NewReader(b)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -344,7 +345,7 @@ func TestReceiptsSurvive(t *testing.T) {
 	if r, ok := s.Receipt(); !ok || r != newer {
 		t.Fatal("the installed file has the receipt", r, ok)
 	}
-	if bytes := string(b); strings.Contains(bytes, "first") {
+	if bytes.Contains(b, []byte("first")) {
 		t.Fatal("a receipt in a stream")
 	}
 }
