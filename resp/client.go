@@ -30,10 +30,10 @@ type client struct {
 	since       time.Time
 
 	// Written by the connection's goroutine, read by CLIENT LIST of others.
-	proto   atomic.Uint32 // 2 or 3
-	db      atomic.Uint32 // namespace, 0 to 15
-	used    atomic.Int64  // unix ns of the last chunk
-	command atomic.Pointer[command]
+	proto   atomic.Uint32           // 2 or 3
+	db      atomic.Uint32           // namespace, 0 to 15
+	used    atomic.Int64            // unix ns of the last chunk
+	command atomic.Pointer[command] // the latest
 	mu      sync.Mutex
 	name    string // under mu, as the next two
 	libName string
@@ -106,7 +106,6 @@ func (c *client) answer(b []byte) (n int, more bool, err error) {
 	}
 	c.settle()
 	c.flush()
-	c.count()
 	return n, more, c.quit
 }
 
@@ -121,6 +120,7 @@ func (c *client) exec(args [][]byte) {
 	if cmd != c.stats.command {
 		c.countCalls()
 		c.stats.command = cmd
+		c.command.Store(cmd)
 	}
 	c.stats.calls++
 	switch {
@@ -245,13 +245,15 @@ func (c *client) settle() {
 	s.settled()
 }
 
-// flush writes the replies. After an error the client is beyond help.
+// flush counts what was done and writes the replies. After an error the client
+// is beyond help.
 func (c *client) flush() error {
+	c.stats.bytesOut = uint64(len(c.s.out))
+	c.count()
 	if len(c.s.out) == 0 {
 		return nil
 	}
 	_, err := c.out.Write(c.s.out)
-	c.stats.bytesOut += uint64(len(c.s.out))
 	c.s.out = c.s.out[:0]
 	if err != nil {
 		c.quit = err
@@ -275,12 +277,13 @@ func (c *client) count() {
 	if t.commands > 0 {
 		n.commands.Add(t.commands)
 		c.used.Store(time.Now().UnixNano())
-		c.command.Store(t.command)
 	}
 	if t.errors > 0 {
 		n.errors.Add(t.errors)
 	}
-	n.bytesOut.Add(t.bytesOut)
+	if t.bytesOut > 0 {
+		n.bytesOut.Add(t.bytesOut)
+	}
 	t.commands, t.errors, t.bytesOut = 0, 0, 0
 }
 

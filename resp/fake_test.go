@@ -22,6 +22,7 @@ type fakeLimiter struct {
 	tables  [limiter.Namespaces]map[string]record
 	dos     []int                     // calls of each Do
 	status  map[string]limiter.Status // by key: what goes wrong
+	panicOn string                    // a key
 	gate    chan struct{}             // Do waits for it, if set
 	entered chan struct{}             // told when a Do waits
 }
@@ -54,8 +55,8 @@ func (l *fakeLimiter) Do(c *limiter.Chunk) {
 	l.dos = append(l.dos, len(c.Calls))
 	for i := range c.Calls {
 		call := &c.Calls[i]
-		if string(call.Key) == "boom" {
-			panic("boom")
+		if l.panicOn != "" && string(call.Key) == l.panicOn {
+			panic("as the test wants it")
 		}
 		if s := l.status[string(call.Key)]; s != limiter.OK {
 			call.Status = s

@@ -79,7 +79,11 @@ func (p *parser) next(b []byte, args [][]byte) ([][]byte, int, error) {
 			if c := b[p.at]; c != '$' {
 				return args, 0, protocolError(fmt.Sprintf("expected '$', got '%c'", printable(c)))
 			}
-			n, end, err := p.lengthLine(b, p.at+1, "bulk length", "bulk count string")
+			n, end := shortLine(b, p.at+1)
+			var err error
+			if end == 0 {
+				n, end, err = p.lengthLine(b, p.at+1, "bulk length", "bulk count string")
+			}
 			switch {
 			case err != nil:
 				return args, 0, err
@@ -109,6 +113,24 @@ func (p *parser) next(b []byte, args [][]byte) ([][]byte, int, error) {
 	}
 	p.begin()
 	return args, n, nil
+}
+
+// shortLine is lengthLine for what nearly all lines are: one or two digits. end
+// is 0 for all others.
+func shortLine(b []byte, i int) (n, end int) {
+	if i+4 > len(b) {
+		return 0, 0
+	}
+	l := b[i : i+4]
+	tens, ones := l[0]-'0', l[1]-'0'
+	switch {
+	case tens > 9:
+	case l[1] == '\r' && l[2] == '\n':
+		return int(tens), i + 3
+	case tens > 0 && ones <= 9 && l[2] == '\r' && l[3] == '\n':
+		return 10*int(tens) + int(ones), i + 4
+	}
+	return 0, 0
 }
 
 // lengthLine reads a decimal number at b[i:] that ends with CRLF, as Redis

@@ -117,6 +117,12 @@ func (s *scratch) room(max int) []byte {
 	return s.in[s.w:]
 }
 
+func newScratch(b bounds) *scratch {
+	s := &scratch{in: make([]byte, readSize), parser: parser{bounds: b}}
+	s.parser.begin()
+	return s
+}
+
 // pool hands out scratches.
 type pool struct {
 	p      sync.Pool
@@ -127,9 +133,7 @@ func (p *pool) get() *scratch {
 	if s, _ := p.p.Get().(*scratch); s != nil {
 		return s
 	}
-	s := &scratch{in: make([]byte, readSize), parser: parser{bounds: p.bounds}}
-	s.parser.begin()
-	return s
+	return newScratch(p.bounds)
 }
 
 // put takes a scratch back, without what an unusual chunk has made large.
