@@ -47,7 +47,8 @@ func newCluster(dir, program string) (*cluster, error) {
 }
 
 // newClient never repeats a call: it could be charged twice, and here every
-// call counts.
+// call counts. Nor does it repeat a dial: who waits for a node looks often
+// enough by himself.
 func newClient(addr string) *redis.Client {
 	return redis.NewClient(&redis.Options{
 		Addr:            addr,
@@ -55,6 +56,7 @@ func newClient(addr string) *redis.Client {
 		DisableIdentity: true,
 		MaxRetries:      -1,
 		DialTimeout:     2 * time.Second,
+		DialerRetries:   1,
 		ReadTimeout:     30 * time.Second,
 		WriteTimeout:    30 * time.Second,
 	})

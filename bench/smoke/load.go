@@ -64,8 +64,9 @@ func parseRate(text string) (float64, error) {
 // keyName is what redis-benchmark makes of key:__rand_int__.
 func keyName(i int) string { return fmt.Sprintf("key:%012d", i) }
 
-// seed calls once for every key, in pipelines on several connections, and wants
-// each call admitted.
+// seed charges every key once, in pipelines on several connections. The call
+// must be one that is denied when it was charged before, so that a batch with
+// an answer in doubt can be sent again: a denial then says that it was charged.
 func seed(ctx context.Context, client *redis.Client, keys int, call func(key string) []any) error {
 	const writers, batch = 8, 1000
 	errs := make(chan error, writers)
@@ -87,21 +88,25 @@ func seed(ctx context.Context, client *redis.Client, keys int, call func(key str
 }
 
 func seedBatch(ctx context.Context, client *redis.Client, from, to int, call func(key string) []any) error {
-	pipe := client.Pipeline()
-	for i := from; i < to; i++ {
-		pipe.Do(ctx, call(keyName(i))...)
-	}
-	replies, err := pipe.Exec(ctx)
-	if err != nil {
-		return fmt.Errorf("seed keys from %s: %w", keyName(from), err)
-	}
-	for i, r := range replies {
-		got, err := r.(*redis.Cmd).Int64Slice()
-		if err != nil || len(got) != 5 || got[0] != 0 {
-			return fmt.Errorf("seed %s: %v, %v: not admitted", keyName(from+i), got, err)
+	again := false
+	return await(ctx, "seed keys from "+keyName(from), readyPatience, func(ctx context.Context) error {
+		pipe := client.Pipeline()
+		for i := from; i < to; i++ {
+			pipe.Do(ctx, call(keyName(i))...)
 		}
-	}
-	return nil
+		replies, err := pipe.Exec(ctx)
+		if err != nil {
+			again = true
+			return err
+		}
+		for i, r := range replies {
+			got, err := r.(*redis.Cmd).Int64Slice()
+			if err != nil || len(got) != 5 || (got[0] != 0 && !again) {
+				return permanent{fmt.Errorf("%s: %v, %v: not admitted", keyName(from+i), got, err)}
+			}
+		}
+		return nil
+	})
 }
 
 func words(text string) []string { return strings.Fields(text) }

@@ -25,6 +25,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/redis/go-redis/v9/logging"
 )
 
 // row is one measurement by the name that -rows knows it by.
@@ -60,6 +62,7 @@ var errMissed = errors.New("a figure was missed")
 func main() {
 	// The kernel ends the children with the thread that started them: stay on it.
 	runtime.LockOSThread()
+	logging.Disable() // go-redis reports each dial to a node that is down, and here nodes are killed
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	ctx, cancel := context.WithTimeout(ctx, runPatience)
 	err := run(ctx)
@@ -126,7 +129,8 @@ func run(ctx context.Context) (err error) {
 
 // measure prints each row as soon as it is there, so that a failure loses no figure.
 func (e *env) measure(ctx context.Context, chosen []row) error {
-	fmt.Printf("limitd: 3 nodes, default configuration; baseline: bench/gcra.lua on redis-server without persistence; %d CPUs\n", runtime.NumCPU())
+	fmt.Printf("limitd: 3 nodes, default configuration; baseline: bench/gcra.lua on redis-server without persistence\n")
+	fmt.Printf("%d CPUs, load before the start %s\n", runtime.NumCPU(), loadAverage())
 	var missed []string
 	for _, r := range chosen {
 		res, err := r.measure(ctx, e)
@@ -142,6 +146,16 @@ func (e *env) measure(ctx context.Context, chosen []row) error {
 		return fmt.Errorf("%w: %s", errMissed, strings.Join(missed, ", "))
 	}
 	return nil
+}
+
+// loadAverage is that of the last minute: what else keeps this machine busy.
+func loadAverage() string {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "unknown"
+	}
+	last, _, _ := strings.Cut(string(text), " ")
+	return last
 }
 
 // stop ends whatever runs, even if the context of the run is over.
