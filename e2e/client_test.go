@@ -23,8 +23,9 @@ type client struct {
 
 func dial(t testing.TB, address string) client {
 	r := redis.NewClient(&redis.Options{
-		Addr: address, MaxRetries: -1, PoolSize: 1, DisableIdentity: true, Protocol: 2,
-		DialTimeout: 2 * time.Second, ReadTimeout: 10 * time.Second, DialerRetries: 1,
+		Addr: address, MaxRetries: -1, DialerRetries: 1, DisableIdentity: true, Protocol: 2,
+		DialTimeout: 2 * time.Second, ReadTimeout: 10 * time.Second,
+		PoolSize: 10_000, // one is in use; after this many failed dials the pool would wait a second before the next
 	})
 	t.Cleanup(func() { r.Close() })
 	return client{t, r}

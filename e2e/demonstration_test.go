@@ -71,6 +71,10 @@ func TestCountGoesOnWhereItWasAfterKillOfTheLeader(t *testing.T) {
 	if err := syscall.Kill(pids[dead], syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
+	// A call that meets the leader in its last moment is rightly in doubt; a person's next call is not.
+	eventually(t, 10*time.Second, "limitd local says that the leader has died", func() bool {
+		return strings.Contains(local.out.String(), fmt.Sprintf("n%d (pid %d) has died: signal: killed", dead+1, pids[dead]))
+	})
 	remaining--
 	alive := clients[(dead+1)%3]
 	if r := alive.mustThrottle("user:42", 15, 16, 86400, 1); r[0] != 0 || r[2] != int64(remaining) {

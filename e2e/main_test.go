@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/redis/go-redis/v9/logging"
 )
 
 // tools are what TestMain found or built.
@@ -16,6 +18,7 @@ var tools struct {
 }
 
 func TestMain(m *testing.M) {
+	logging.Disable()
 	os.Exit(func() int {
 		dir, err := os.MkdirTemp("", "limitd-e2e-")
 		if err == nil {

@@ -93,17 +93,19 @@ func (p *process) terminate() {
 	}
 }
 
-// wait returns the exit code, or -1 if it was ended by a signal.
+// wait waits for the end and returns the exit code.
 func (p *process) wait(d time.Duration) int {
 	p.t.Helper()
 	select {
 	case <-p.done:
-		return p.cmd.ProcessState.ExitCode()
 	case <-time.After(d):
 		p.t.Fatalf("%s is still running after %v; it printed:\n%s", p.name, d, tail(p.out.String(), 40))
-		return 0
 	}
+	return p.exitCode()
 }
+
+// exitCode of a process that has ended; -1 if a signal ended it.
+func (p *process) exitCode() int { return p.cmd.ProcessState.ExitCode() }
 
 // limitd runs a verb to its end.
 func limitd(t testing.TB, args ...string) (stdout, stderr string, code int) {

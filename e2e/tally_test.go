@@ -1,7 +1,9 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
+	"net"
 	"sync"
 	"testing"
 	"time"
@@ -55,12 +57,20 @@ func (a *tally) call(c client, key string, limit int64) (answered bool) {
 		a.inDoubt++
 	case notCharged(err):
 		a.count(code(err), 1)
+	case neverConnected(err):
+		a.count("no connection", 1)
 	case code(err) == "":
 		a.broken++
 	default:
 		a.strange = append(a.strange, err.Error())
 	}
 	return err == nil
+}
+
+// neverConnected says that the call was not sent because nobody listens there.
+func neverConnected(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial"
 }
 
 // load is clients that call one key until they are stopped, each with a connection of its own.
@@ -90,7 +100,7 @@ func startLoad(t testing.TB, key string, limit int64, perNode int, addresses ...
 						return
 					default:
 					}
-					if !ok && one.broken > 0 {
+					if !ok && one.sure["no connection"] > 0 {
 						time.Sleep(5 * time.Millisecond) // nobody listens there: do not spin
 					}
 				}

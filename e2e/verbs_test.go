@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestThrottleVerbAnswersByItsExitCode(t *testing.T) {
@@ -39,31 +41,39 @@ func TestThrottleVerbAnswersByItsExitCode(t *testing.T) {
 	}
 }
 
+// nodeRow is one element of `cluster nodes --json`.
+type nodeRow struct {
+	ID        string
+	RaftID    string `json:"raft_id"`
+	RESP      string
+	Peer      string
+	Role      string
+	ContactMS *int64 `json:"contact_ms"`
+	Applied   int64
+	Version   string
+}
+
 func TestClusterVerbs(t *testing.T) {
 	c := startCluster(t, 3)
 	leader := c.leader()
 	other := c.others(leader)[0]
 
-	stdout, stderr, code := limitd(t, "cluster", "nodes", "--json", "--addr", other.resp)
-	var nodes []struct {
-		ID        string
-		RaftID    string `json:"raft_id"`
-		RESP      string
-		Peer      string
-		Role      string
-		ContactMS *int64 `json:"contact_ms"`
-		Applied   int64
-		Version   string
-	}
-	if err := json.Unmarshal([]byte(stdout), &nodes); err != nil || code != 0 || len(nodes) != 3 {
-		t.Fatalf("cluster nodes --json: code %d, %v\n%s%s", code, err, stdout, stderr)
-	}
-	for _, n := range nodes {
+	var nodes []nodeRow
+	eventually(t, 10*time.Second, "each node has heard how far the others are", func() bool {
+		stdout, stderr, code := limitd(t, "cluster", "nodes", "--json", "--addr", other.resp)
+		nodes = nil
+		if err := json.Unmarshal([]byte(stdout), &nodes); err != nil || code != 0 || len(nodes) != 3 {
+			t.Fatalf("cluster nodes --json: code %d, %v\n%s%s", code, err, stdout, stderr)
+		}
+		return !slices.ContainsFunc(nodes, func(n nodeRow) bool { return n.Applied < 1 })
+	})
+	for i, n := range nodes {
 		role := "voter"
 		if n.ID == leader.id {
 			role = "leader"
 		}
-		if n.Role != role || !strings.HasPrefix(n.RaftID, n.ID+"-") || n.RESP == "" || n.Peer == "" || n.ContactMS == nil || n.Applied < 1 || n.Version == "" {
+		if n.ID != c.nodes[i].id || n.RESP != c.nodes[i].resp || n.Role != role || !strings.HasPrefix(n.RaftID, n.ID+"-") ||
+			n.Peer == "" || n.ContactMS == nil || *n.ContactMS < 0 || n.Version == "" {
 			t.Errorf("cluster nodes --json has %+v, want role %s and every field", n, role)
 		}
 	}
@@ -75,7 +85,7 @@ func TestClusterVerbs(t *testing.T) {
 		t.Errorf("cluster status: code %d\n%s", code, stdout)
 	}
 	var status map[string]any
-	stdout, _, code = limitd(t, "cluster", "status", "--json", "--addr", leader.resp)
+	stdout, _, code := limitd(t, "cluster", "status", "--json", "--addr", leader.resp)
 	if err := json.Unmarshal([]byte(stdout), &status); err != nil || code != 0 || status["role"] != "leader" || status["id"] != leader.id {
 		t.Errorf("cluster status --json: code %d, %v\n%s", code, err, stdout)
 	}

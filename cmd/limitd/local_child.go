@@ -11,8 +11,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 )
 
 // child is one node of a local cluster.
@@ -58,12 +56,11 @@ func (c *child) end() string { return c.state().String() }
 // awaitAnswer asks the node until it decides: a peek of nothing, which needs a
 // leader and leaves no trace.
 func (c *child) awaitAnswer(ctx context.Context) error {
-	r := redis.NewClient(&redis.Options{Addr: c.node.RESP, Protocol: 2, DisableIdentity: true, MaxRetries: -1})
-	defer r.Close()
+	asked := client{addr: c.node.RESP}
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		err := r.Do(ctx, "CL.THROTTLE", "limitd:ready", 0, 1, 1, 0).Err()
+		_, err := asked.call(ctx, clientTimeout, "CL.THROTTLE", "limitd:ready", 0, 1, 1, 0)
 		if err == nil {
 			return nil
 		}

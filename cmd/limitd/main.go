@@ -20,6 +20,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/redis/go-redis/v9/logging"
 	"github.com/spf13/cobra"
 )
 
@@ -41,6 +42,7 @@ func (e *fatalError) Error() string { return e.reason.Error() }
 func (e *fatalError) Unwrap() error { return e.reason }
 
 func main() {
+	logging.Disable() // the client library's: its errors are returned too
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
 }
 
