@@ -38,7 +38,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // with a log that holds entries (the identity was lost), and not fresh with a log
 // store that did not exist (the log was lost, and with it what was acknowledged).
 func loadIdentity(dataDir, id string) (raftID string, fresh bool, err error) {
-	if err := checkRaftID(id + "-00000000"); err != nil {
+	if id == "" || checkRaftID(id+"-00000000") != nil {
 		return "", false, fmt.Errorf("node id %.40q: it takes 1 to %d printable ASCII characters without spaces", id, maxRaftID-raftIDSuffix)
 	}
 	path := filepath.Join(dataDir, identityFile)

@@ -212,7 +212,7 @@ func (p *peers) serve(conn net.Conn) {
 	conn.SetDeadline(time.Time{})
 	switch h.purpose {
 	case purposeRaft:
-		p.raft.offer(&raftConn{progressReader: progressReader{Conn: conn, inMessage: true}, release: func() { p.untrack(conn) }})
+		p.raft.offer(newRaftConn(conn, progressTimeout, func() { p.untrack(conn) }))
 	case purposeRPC:
 		serveRPC(conn, p.cfg.Handlers)
 		p.untrack(conn)

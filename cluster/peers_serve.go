@@ -61,7 +61,7 @@ func (s *stampedReader) Read(b []byte) (int, error) {
 }
 
 func (c *rpcConn) read() {
-	in := &stampedReader{progressReader: &progressReader{Conn: c.conn}}
+	in := &stampedReader{progressReader: &progressReader{Conn: c.conn, limit: progressTimeout}}
 	r := bufio.NewReaderSize(in, frameBuffer)
 	for {
 		in.inMessage = r.Buffered() > 0

@@ -105,18 +105,19 @@ type peerAddr string
 func (a peerAddr) Network() string { return "tcp" }
 func (a peerAddr) String() string  { return string(a) }
 
-// progressReader bounds each read inside a message by progressTimeout and leaves
-// the wait for a message to begin unbounded. Its user clears inMessage when a
-// message has ended. Not for concurrent readers.
+// progressReader bounds each read inside a message by limit and leaves the wait
+// for a message to begin unbounded. Its user clears inMessage when a message has
+// ended. Not for concurrent readers.
 type progressReader struct {
 	net.Conn
+	limit     time.Duration
 	inMessage bool
 	armed     bool // a read deadline is set
 }
 
 func (r *progressReader) Read(b []byte) (int, error) {
 	if r.inMessage {
-		r.SetReadDeadline(time.Now().Add(progressTimeout))
+		r.SetReadDeadline(time.Now().Add(r.limit))
 		r.armed = true
 	} else if r.armed {
 		r.SetReadDeadline(time.Time{})
@@ -137,6 +138,10 @@ func (r *progressReader) Read(b []byte) (int, error) {
 type raftConn struct {
 	progressReader
 	release func()
+}
+
+func newRaftConn(c net.Conn, limit time.Duration, release func()) *raftConn {
+	return &raftConn{progressReader: progressReader{Conn: c, limit: limit, inMessage: true}, release: release}
 }
 
 func (c *raftConn) Write(b []byte) (int, error) {
