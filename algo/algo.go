@@ -89,12 +89,14 @@ func (l Limit) Ident() []byte {
 // An Effect with Expiry <= now leaves a record that reads as absent.
 //
 // Decide panics only on a Limit that no constructor made.
-func (l Limit) Decide(state []byte, now, cost int64, buf []byte) (Verdict, Effect) {
+func (l Limit) Decide(state []byte, now, cost int64, buf []byte) (v Verdict, e Effect) {
 	switch l.Algorithm {
 	case Throttle:
-		return l.gcra(state, now, cost, buf)
+		l.gcra(&v, &e, state, now, cost, buf)
+	default:
+		panic(l.unmade())
 	}
-	panic(l.unmade())
+	return v, e
 }
 
 func (l Limit) unmade() string {

@@ -58,6 +58,7 @@ func TestGCRAAtTheExtremes(t *testing.T) {
 		{"a tat far in the past", second, tat(math.MinInt64), 9, 1, algo.Verdict{true, 1, 0, 0, 1e9}, 1e9 + 9},
 		{"time at its very end", second, nil, math.MaxInt64, 1, algo.Verdict{false, 1, 1, algo.Never, 0}, -1},
 		{"a debt of more than 63 bits", second, tat(math.MaxInt64), -1, 1, algo.Verdict{false, 1, 0, math.MaxInt64, math.MaxInt64}, -1},
+		{"its refund, which says no debt below 0", second, tat(math.MaxInt64), -61, -1, algo.Verdict{true, 1, 0, 0, math.MaxInt64 - 1e9}, math.MaxInt64 - 1e9},
 		{"a time before 1970", second, nil, -5e9, 1, algo.Verdict{true, 1, 0, 0, 1e9}, -4e9},
 		{"an empty state is no state", second, []byte{}, 9, 1, algo.Verdict{true, 1, 0, 0, 1e9}, 1e9 + 9},
 		{"a short state must not admit", second, make([]byte, 7), 9, 1, algo.Verdict{false, 1, 0, math.MaxInt64 - 9, math.MaxInt64 - 9}, -1},
