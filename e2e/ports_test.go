@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"fmt"
 	"net"
 	"strconv"
 	"syscall"
@@ -113,7 +112,7 @@ func TestReservedPortCanBeListenedOn(t *testing.T) {
 		ln.Close()
 		if c, err := net.Dial("tcp", addr(port)); err == nil {
 			c.Close()
-			t.Fatal(fmt.Sprintf("port %d answers though nobody listens", port))
+			t.Fatalf("port %d answers though nobody listens", port)
 		}
 	}
 }

@@ -1,0 +1,48 @@
+# The door to limitd. What the tests need besides Go is in .ci/run.
+
+GO          ?= go
+FUZZTIME    ?= 3s
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
+
+.PHONY: run build test ci lint fuzz failpoint e2e bench-smoke
+
+# Three nodes on this machine, until Ctrl-C.
+run: build
+	./bin/limitd local
+
+build:
+	$(GO) build -o bin/limitd ./cmd/limitd
+
+# Everything, with the race detector; the tests of the built binary in their short form.
+# -count=1: what the binary is built from is no input that the test cache knows.
+test:
+	$(GO) test -race $$($(GO) list ./... | grep -v '/e2e$$')
+	$(GO) test -race -short -count=1 -timeout 10m ./e2e
+
+# What is too long for `make test`.
+ci: lint failpoint fuzz e2e
+
+lint:
+	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "gofmt these files:"; echo "$$unformatted"; exit 1; }
+	$(GO) vet ./...
+	$(GO) vet -tags failpoint ./...
+	$(GO) run $(STATICCHECK) ./...
+	$(GO) run $(STATICCHECK) -tags failpoint ./...
+	GO=$(GO) .ci/vulncheck $(GOVULNCHECK)
+
+# A crash at each step that writes, in the packages that have such steps.
+failpoint:
+	$(GO) test -tags failpoint $$(grep -rl --include='*.go' '^//go:build failpoint' . | xargs -n1 dirname | sort -u)
+
+# Each fuzz target for FUZZTIME.
+fuzz:
+	GO=$(GO) .ci/fuzz $(FUZZTIME)
+
+# The tests of the built binary in their long form.
+e2e:
+	$(GO) test -count=1 -timeout 10m -v ./e2e
+
+# The figures of README.md, against redis-server on this machine.
+bench-smoke:
+	$(GO) run ./bench/smoke
