@@ -121,7 +121,7 @@ func (c *Config) validateLimits(es *KeyErrors) {
 	if l.MaxMemory.Percent == 0 {
 		sizeWithin(es, "limits.max_memory", Size(l.MaxMemory.Bytes), 16<<20, 1<<50)
 	}
-	sizeWithin(es, "limits.min_free_disk", l.MinFreeDisk, 0, 1<<50)
+	sizeWithin(es, "limits.min_free_disk", l.MinFreeDisk, 1<<20, 1<<50)
 	sizeWithin(es, "limits.max_key", l.MaxKey, 1, 32<<10)
 }
 

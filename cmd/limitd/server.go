@@ -41,7 +41,7 @@ func openServer(cfg Config, self NodeConfig, log *slog.Logger) (*server, error) 
 	}
 	s.limiter = limiter.New(s.limiterConfig(cfg.Limits, maxMemory), s.node.FSM(), s.node, s.node)
 	s.node.SetHandler(s.limiter.Serve)
-	s.resp = resp.NewServer(respConfig(cfg, log), s.limiter, admin{s.node})
+	s.resp = resp.NewServer(respConfig(cfg, maxMemory, log), s.limiter, admin{s.node})
 	ln, err := net.Listen("tcp", self.RESP)
 	if err != nil {
 		s.limiter.Close()
@@ -126,7 +126,7 @@ func (s *server) limiterConfig(l LimitsConfig, maxMemory int64) limiter.Config {
 	}
 }
 
-func respConfig(cfg Config, log *slog.Logger) resp.Config {
+func respConfig(cfg Config, maxMemory int64, log *slog.Logger) resp.Config {
 	r := cfg.RESP
 	return resp.Config{
 		MaxArgs:         r.MaxArgs,
@@ -139,6 +139,7 @@ func respConfig(cfg Config, log *slog.Logger) resp.Config {
 		WriteTimeout:    time.Duration(r.WriteTimeout),
 		OutputBuffer:    int(r.OutputBuffer),
 		MaxKey:          int(cfg.Limits.MaxKey),
+		MaxMemory:       maxMemory,
 		Version:         version,
 		Logger:          log,
 	}
