@@ -141,7 +141,7 @@ func TestPeerPortServesNamesAndInsecureAddresses(t *testing.T) {
 	}
 }
 
-func TestClosedPeersRefuseAtOnceAndLeaveNothingRunning(t *testing.T) {
+func TestClosedPeersRefuseAtOnce(t *testing.T) {
 	hold := make(chan struct{})
 	b := startPeers(t, "n2-00000002", withHandler(kindForward, func(_ []byte, _ time.Duration, _ func([]byte)) { close(hold) }))
 	a := startPeers(t, "n1-00000001")

@@ -1,0 +1,267 @@
+package cluster
+
+import (
+	"encoding/binary"
+	"io"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"limitd/fsm"
+)
+
+// cutter forwards TCP to target and cuts each connection after a random number
+// of bytes in either direction.
+func cutter(t testing.TB, target func() string, upTo int64) (addr string) {
+	return fakePeer(t, func(_ int, in net.Conn) {
+		out, err := net.Dial("tcp", target())
+		if err != nil {
+			return
+		}
+		defer out.Close()
+		var wg sync.WaitGroup
+		half := func(dst, src net.Conn) {
+			io.CopyN(dst, src, rand.Int64N(upTo))
+			in.Close()
+			out.Close()
+		}
+		wg.Go(func() { half(out, in) })
+		half(in, out)
+		wg.Wait()
+	})
+}
+
+func TestOutcomesAreTrueWhenConnectionsBreakAnywhere(t *testing.T) {
+	t.Parallel()
+	type seen struct {
+		taken   atomic.Int32
+		outcome atomic.Int32
+	}
+	const callers, each = 16, 400
+	all := make([]seen, callers*each)
+	b := startPeers(t, "n2-00000002", withHandler(kindForward, func(p []byte, _ time.Duration, reply func([]byte)) {
+		i := binary.BigEndian.Uint32(p)
+		switch {
+		case i%7 == 0:
+			reply(nil) // it does not take these
+			return
+		case i%11 == 0:
+			all[i].taken.Add(1) // and these it never answers
+			return
+		}
+		all[i].taken.Add(1)
+		time.AfterFunc(rand.N(3*time.Millisecond), func() { reply(p[:4]) })
+	}))
+	a := startPeers(t, "n1-00000001")
+	addr := cutter(t, b.Addr, 100_000)
+	var wg sync.WaitGroup
+	for g := range callers {
+		wg.Go(func() {
+			for i := range each {
+				n := uint32(g*each + i)
+				payload := make([]byte, 4+rand.N(2000))
+				binary.BigEndian.PutUint32(payload, n)
+				reply, o := a.call(addr, kindForward, payload, time.Millisecond+rand.N(30*time.Millisecond))
+				clear(payload)
+				if o == fsm.Applied && (len(reply) != 4 || binary.BigEndian.Uint32(reply) != n) {
+					t.Errorf("call %d got the answer %x", n, reply)
+				}
+				all[n].outcome.Store(int32(o))
+			}
+		})
+	}
+	wg.Wait()
+	a.Close()
+	b.Close() // nothing reaches the handler any more
+	var count [4]int
+	for i := range all {
+		o, taken := fsm.Outcome(all[i].outcome.Load()), all[i].taken.Load()
+		count[o]++
+		if taken > 1 {
+			t.Errorf("call %d was taken %d times", i, taken)
+		}
+		if o == fsm.Refused && taken != 0 {
+			t.Errorf("call %d is said to be refused, and a handler took it", i)
+		}
+		if o == fsm.Applied && taken != 1 {
+			t.Errorf("call %d was answered, and no handler took it", i)
+		}
+	}
+	for _, o := range []fsm.Outcome{fsm.Applied, fsm.Refused, fsm.Unknown} {
+		if count[o] < 50 {
+			t.Errorf("outcome %v came %d times only: this test tries nothing", o, count[o])
+		}
+	}
+}
+
+func TestFramesThatNeverLeftABrokenConnectionAreRefused(t *testing.T) {
+	l := newLink("", nil)
+	var cs []*call
+	for range 3 {
+		c := &call{deadline: time.Now().Add(time.Minute), payload: make([]byte, 100), done: make(chan struct{}, 1)}
+		cs = append(cs, c)
+		l.queue = append(l.queue, c)
+		l.bytes += 100
+	}
+	buf, batch := l.gather(nil, nil)
+	frame := len(buf) / 3
+	l.write(&shortConn{takes: frame + 1}, buf, batch)
+	l.disconnect()
+	for i, want := range []fsm.Outcome{fsm.Unknown, fsm.Unknown, fsm.Refused} {
+		if cs[i].stage != callEnded || cs[i].outcome != want {
+			t.Errorf("frame %d of 3, broken at the first byte of the second: %v, want %v", i+1, cs[i].outcome, want)
+		}
+	}
+	if l.bytes != 0 || len(l.sent) != 0 || len(l.queue) != 0 {
+		t.Errorf("left over: %d bytes, %d sent, %d queued", l.bytes, len(l.sent), len(l.queue))
+	}
+}
+
+// shortConn takes some bytes of a write, then fails.
+type shortConn struct {
+	net.Conn
+	takes int
+}
+
+func (s *shortConn) Write(b []byte) (int, error)      { return min(len(b), s.takes), io.ErrClosedPipe }
+func (s *shortConn) SetWriteDeadline(time.Time) error { return nil }
+
+func TestPeerThatNeverReadsCostsBoundedMemoryAndNoTime(t *testing.T) {
+	t.Parallel()
+	addr := fakePeer(t, func(_ int, conn net.Conn) {
+		welcome(conn)
+		conn.(*net.TCPConn).SetReadBuffer(4096)
+		time.Sleep(2 * time.Second) // it reads nothing
+	})
+	p := startPeers(t, "n1-00000001")
+	const timeout = 500 * time.Millisecond
+	var count [4]atomic.Int32
+	var worst atomic.Int64
+	var wg sync.WaitGroup
+	payload := make([]byte, 1<<20)
+	for range 64 {
+		wg.Go(func() {
+			begun := time.Now()
+			_, o := p.call(addr, kindForward, payload, timeout)
+			if o == fsm.Unknown && time.Since(begun) < timeout {
+				t.Errorf("unknown before the timeout")
+			}
+			count[o].Add(1)
+			l := p.link(addr)
+			l.mu.Lock()
+			worst.Store(max(worst.Load(), int64(l.bytes)))
+			l.mu.Unlock()
+			if d := time.Since(begun); d > timeout+400*time.Millisecond {
+				t.Errorf("a caller waited %s", d)
+			}
+		})
+	}
+	wg.Wait()
+	if worst.Load() > maxQueuedBytes {
+		t.Errorf("%d bytes were queued, at most %d are allowed", worst.Load(), maxQueuedBytes)
+	}
+	if r, u := count[fsm.Refused].Load(), count[fsm.Unknown].Load(); r < 40 || u < 1 || r+u != 64 {
+		t.Errorf("%d refused, %d unknown; want most refused and the written ones unknown", r, u)
+	}
+	l := p.link(addr)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.bytes != 0 || len(l.sent) != 0 {
+		t.Errorf("after all have returned %d bytes are queued and %d calls are open", l.bytes, len(l.sent))
+	}
+}
+
+func TestSilentPeerIsCutOffSoThatCallsAreRefusedNotLost(t *testing.T) {
+	t.Parallel()
+	addr := fakePeer(t, func(n int, conn net.Conn) {
+		if n == 0 {
+			welcome(conn)
+		}
+		io.Copy(io.Discard, conn)
+	})
+	p := startPeers(t, "n1-00000001")
+	begun := time.Now()
+	until(t, "calls are refused", func() bool {
+		_, o := p.call(addr, kindForward, nil, 100*time.Millisecond)
+		return o == fsm.Refused
+	})
+	if d := time.Since(begun); d < quietLimit {
+		t.Errorf("cut off after %s, before %s of silence", d, quietLimit)
+	}
+}
+
+func TestCallersThatDoNotReadAnswersAreNotReadFrom(t *testing.T) {
+	t.Parallel()
+	var taken atomic.Int64
+	b := startPeers(t, "n2-00000002", withHandler(kindForward, func(_ []byte, _ time.Duration, reply func([]byte)) {
+		taken.Add(1)
+		reply(make([]byte, 256<<10))
+	}))
+	conn := rawRPC(t, b.Addr())
+	conn.SetWriteDeadline(time.Now().Add(2 * time.Second))
+	for id := uint64(1); ; id++ {
+		if _, err := conn.Write(appendRequest(nil, rpcRequest{id: id, kind: kindForward, remaining: 60_000, payload: make([]byte, 64<<10)})); err != nil {
+			break
+		}
+		if id > 1000 {
+			t.Fatal("1000 requests were read while no answer was")
+		}
+	}
+	if n := taken.Load(); n < 10 || n*256<<10 > 64<<20 {
+		t.Errorf("%d answers of 256 KiB were made for a caller that reads none", n)
+	}
+}
+
+func TestLinkComesBackWhenThePeerDoes(t *testing.T) {
+	b := startPeers(t, "n2-00000002", withHandler(kindForward, echo))
+	addr := b.Addr()
+	a := startPeers(t, "n1-00000001")
+	if _, o := a.call(addr, kindForward, nil, time.Second); o != fsm.Applied {
+		t.Fatal(o)
+	}
+	b.Close()
+	until(t, "the peer is missed", func() bool { _, o := a.call(addr, kindForward, nil, time.Second); return o == fsm.Refused })
+	if a.lastError(addr) == nil {
+		t.Error("no reason is told")
+	}
+	startPeers(t, "n2-00000002", withHandler(kindForward, echo), func(c *peersConfig) { c.Listen = addr })
+	until(t, "the peer is back", func() bool { _, o := a.call(addr, kindForward, nil, time.Second); return o == fsm.Applied })
+	if err := a.lastError(addr); err != nil {
+		t.Errorf("it answers, and the error is still %v", err)
+	}
+}
+
+func TestDeadPeerIsNotDialedInABusyLoop(t *testing.T) {
+	var dials atomic.Int32
+	addr := fakePeer(t, func(int, net.Conn) { dials.Add(1) })
+	p := startPeers(t, "n1-00000001")
+	end := time.Now().Add(time.Second)
+	for time.Now().Before(end) {
+		p.call(addr, kindForward, nil, time.Second)
+	}
+	if n := dials.Load(); n < 3 || n > 20 {
+		t.Errorf("dialed %d times in a second", n)
+	}
+}
+
+// BenchmarkCall is one forwarded chunk of 64 commands: 3 KB there, 1 KB back.
+func BenchmarkCall(b *testing.B) {
+	answer := make([]byte, 1024)
+	server := startPeers(b, "n2-00000002", withHandler(kindForward, func(_ []byte, _ time.Duration, reply func([]byte)) { reply(answer) }))
+	client := startPeers(b, "n1-00000001")
+	addr := server.Addr()
+	payload := make([]byte, 3<<10)
+	b.ReportAllocs()
+	b.SetParallelism(100)
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			if _, o := client.call(addr, kindForward, payload, 10*time.Second); o != fsm.Applied {
+				b.Error(o)
+				return
+			}
+		}
+	})
+}
