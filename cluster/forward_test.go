@@ -4,9 +4,11 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -241,6 +243,16 @@ func TestRequestThatWaitedTooLongIsRefusedNotHandled(t *testing.T) {
 	}
 	if n := taken.Load(); n != 2 {
 		t.Errorf("the handler took %d requests, want 2", n)
+	}
+}
+
+func TestPeerThatUsesAnIDTwiceIsCutOff(t *testing.T) {
+	b := startPeers(t, "n2-00000002", withHandler(kindForward, func([]byte, time.Duration, func([]byte)) {})) // keeps it open
+	conn := rawRPC(t, b.Addr())
+	q := appendRequest(nil, rpcRequest{id: 5, kind: kindForward, remaining: 10_000})
+	conn.Write(append(q, q...))
+	if a, err := readResponse(bufio.NewReader(conn)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("%+v, %v; want a closed connection: an answer could be the other request's", a, err)
 	}
 }
 

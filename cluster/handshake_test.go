@@ -270,3 +270,44 @@ func TestPeerProtocolVersion1IsReadAndWrittenAsItWas(t *testing.T) {
 		t.Errorf("response: %+v, %v", got, err)
 	}
 }
+
+func TestDialerDoesNotRelyOnTheListenersJudgement(t *testing.T) {
+	const self, expected = "n1-00000001", "n2-00000002"
+	good := answer{version: peerVersion, clusterID: [16]byte{15: 1}, raftID: expected}
+	for _, c := range []struct {
+		name   string
+		change func(*answer)
+		want   refusalCode
+	}{
+		{"as it should be", func(*answer) {}, handshakeOK},
+		{"another version", func(a *answer) { a.version++ }, refusedVersion},
+		{"another cluster", func(a *answer) { a.clusterID[15] = 2 }, refusedCluster},
+		{"a new disk", func(a *answer) { a.raftID = "n2-0000000f" }, refusedReceiver},
+		{"another node", func(a *answer) { a.raftID = "n3-00000003" }, refusedReceiver},
+	} {
+		a := good
+		c.change(&a)
+		addr := fakePeer(t, func(_ int, conn net.Conn) {
+			readHello(conn)
+			conn.Write(appendAnswer(nil, a))
+			io.Copy(io.Discard, conn)
+		})
+		d := startPeers(t, self, withCluster(1), expects(expected))
+		conn, err := d.dial(t.Context(), addr, purposeRaft, time.Second)
+		var ref *refusal
+		switch {
+		case c.want == handshakeOK && err == nil:
+			conn.Close()
+		case !errors.As(err, &ref) || ref.code != c.want || !ref.local:
+			t.Errorf("%s: %v; want refusal %d by the dialer", c.name, err, c.want)
+		}
+	}
+	addr := fakePeer(t, func(_ int, conn net.Conn) {
+		readHello(conn)
+		conn.Write(appendAnswer(nil, answer{version: peerVersion, raftID: self}))
+	})
+	var ref *refusal
+	if _, err := startPeers(t, self).dial(t.Context(), addr, purposeRaft, time.Second); !errors.As(err, &ref) || ref.code != refusedSelf {
+		t.Errorf("itself: %v", err)
+	}
+}
