@@ -265,3 +265,13 @@ func BenchmarkCall(b *testing.B) {
 		}
 	})
 }
+
+func TestCallWhoseTimeRanOutInTheQueueIsNotSent(t *testing.T) {
+	l := newLink("", nil)
+	c := &call{deadline: time.Now().Add(-time.Millisecond), payload: make([]byte, 10), done: make(chan struct{}, 1)}
+	l.queue, l.bytes = append(l.queue, c), 10
+	buf, _ := l.gather(nil, nil)
+	if len(buf) != 0 || c.stage != callEnded || c.outcome != fsm.Refused || l.bytes != 0 || len(l.sent) != 0 {
+		t.Errorf("%d bytes are sent, stage %d, outcome %v, %d bytes left in the queue", len(buf), c.stage, c.outcome, l.bytes)
+	}
+}
