@@ -34,8 +34,11 @@ func TestGoldenFiles(t *testing.T) {
 	}
 	_, err = update(written, db, func(tx *bolt.Tx) error {
 		m := fileMeta{Meta: goldenMeta}
-		if err := putRecords(written, tx, &m, golden); err != nil {
-			return err
+		w := recordWriter{path: written, b: tx.Bucket(bucketRecords), m: &m}
+		for i := range golden {
+			if err := w.put(&golden[i]); err != nil {
+				return err
+			}
 		}
 		return putSnapshot(tx, m, &goldenReceipt)
 	})

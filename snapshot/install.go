@@ -77,8 +77,14 @@ func (k *Sink) build(r io.Reader) error {
 	var held []byte // what the batch's slices are cut from
 	put := func() error {
 		_, err := update(k.newPath(), db, func(tx *bolt.Tx) error {
-			tx.Bucket(bucketRecords).FillPercent = 0.9 // the names come in order
-			return putRecords(k.newPath(), tx, &k.meta, batch)
+			w := recordWriter{path: k.newPath(), b: tx.Bucket(bucketRecords), m: &k.meta, fresh: true}
+			w.b.FillPercent = 0.9 // the names come in order
+			for i := range batch {
+				if err := w.put(&batch[i]); err != nil {
+					return err
+				}
+			}
+			return nil
 		})
 		batch, held = batch[:0], held[:0]
 		Failpoint("install.batch")

@@ -10,6 +10,8 @@ import (
 // SaveTo writes the stream of the newest snapshot to path and returns what it holds. The file is written beside, as path.tmp, synced,
 // read again and verified before it gets its name, so that a file under that name is whole. One that is there already is replaced.
 func (s *Store) SaveTo(path string) (Info, error) {
+	s.saving.Lock()
+	defer s.saving.Unlock()
 	info, err := s.saveTo(path)
 	if err != nil {
 		return Info{}, fmt.Errorf("save snapshot to %s: %w", path, err)

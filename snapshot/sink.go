@@ -1,7 +1,6 @@
 package snapshot
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -94,8 +93,11 @@ func (s *Store) commit(m *fileMeta, records []Record) error {
 			return err
 		}
 		m.tally = old.tally
-		if err := putRecords(s.Path(), tx, m, records); err != nil {
-			return err
+		w := recordWriter{path: s.Path(), b: tx.Bucket(bucketRecords), m: m}
+		for i := range records {
+			if err := w.put(&records[i]); err != nil {
+				return err
+			}
 		}
 		if err := putSnapshot(tx, *m, receipt); err != nil {
 			return err
@@ -114,98 +116,6 @@ func (s *Store) commit(m *fileMeta, records []Record) error {
 		s.receipt = receipt
 	}
 	return nil
-}
-
-// putRecords brings the records of the file up to date and m's tally with them.
-func putRecords(path string, tx *bolt.Tx, m *fileMeta, records []Record) error {
-	b := tx.Bucket(bucketRecords)
-	var chunk []byte // bolt keeps the values until the commit, and copies the names
-	for i := range records {
-		r := &records[i]
-		if r.Deleted && len(r.Name) <= 1 {
-			if err := clearRecords(path, b, r.Name, &m.tally); err != nil {
-				return err
-			}
-			continue
-		}
-		if err := checkRecord(r.Name, r.State); err != nil {
-			return err
-		}
-		if old := b.Get(r.Name); old != nil {
-			x, ok := decodeValue(r.Name, old)
-			if !ok {
-				return damagedRecord(path, r.Name)
-			}
-			m.sub(x.crc)
-			if r.Deleted || r.Expiry <= m.T {
-				if err := b.Delete(r.Name); err != nil {
-					return err
-				}
-			}
-		}
-		if r.Deleted || r.Expiry <= m.T {
-			continue
-		}
-		if n := valueLen(r.State, r.Expiry); n > cap(chunk)-len(chunk) {
-			chunk = make([]byte, 0, max(n, 256<<10))
-		}
-		start := len(chunk)
-		var crc uint32
-		chunk, crc = appendValue(chunk, r.Name, r.State, r.Expiry)
-		if err := b.Put(r.Name, chunk[start:len(chunk):len(chunk)]); err != nil {
-			return err
-		}
-		m.add(crc)
-	}
-	return nil
-}
-
-// clearRecords removes every record whose name has the prefix.
-func clearRecords(path string, b *bolt.Bucket, prefix []byte, t *tally) error {
-	for {
-		// A cursor does not survive a deletion, so the names are collected first, a bounded number at a time.
-		var names [][]byte
-		c := b.Cursor()
-		for name, v := c.Seek(prefix); name != nil && bytes.HasPrefix(name, prefix) && len(names) < 10000; name, v = c.Next() {
-			x, ok := decodeValue(name, v)
-			if !ok {
-				return damagedRecord(path, name)
-			}
-			t.sub(x.crc)
-			names = append(names, bytes.Clone(name))
-		}
-		if len(names) == 0 {
-			return nil
-		}
-		for _, name := range names {
-			if err := b.Delete(name); err != nil {
-				return err
-			}
-		}
-	}
-}
-
-func checkRecord(name, state []byte) error {
-	if _, _, _, err := SplitName(name); err != nil {
-		return err
-	}
-	if len(state) > MaxState {
-		return fmt.Errorf("state of %s has %d bytes, at most %d", describe(name), len(state), MaxState)
-	}
-	return nil
-}
-
-// describe names a record for people: its namespace and key.
-func describe(name []byte) string {
-	ns, key, ident, err := SplitName(name)
-	if err != nil {
-		return fmt.Sprintf("record %.64x", name)
-	}
-	return fmt.Sprintf("namespace %d key %.256q record %x", ns, key, ident)
-}
-
-func damagedRecord(path string, name []byte) error {
-	return damaged(path, "checksum of %s", describe(name))
 }
 
 // Close ends the sink. Of a local snapshot it says whether it was committed; an install is verified and put in place.

@@ -17,7 +17,8 @@ var (
 	_ raft.SnapshotSink  = (*Sink)(nil)
 )
 
-// Options of a store. All are optional.
+// Options of a store. All are optional. The functions are called with locks of the store held: of its methods they may call those that
+// only tell what it has, and OnInstall may also call SaveReceipt and Open.
 type Options struct {
 	// Applied is the newest index applied by the state machine, or on its way to it; installs older than it are refused.
 	Applied func() uint64
@@ -44,6 +45,7 @@ type Store struct {
 	turn sync.Mutex
 	// writing orders receipts and snapshots with the replacement of the file. It is taken after turn.
 	writing sync.Mutex
+	saving  sync.Mutex // one SaveTo at a time
 
 	mu         sync.Mutex // for what is below; never held during I/O
 	o          Options
