@@ -22,7 +22,7 @@ var (
 // the execution of commands. It knows nothing of sockets.
 type client struct {
 	srv *Server
-	out io.Writer // takes the replies of a chunk, at most a few writes
+	out io.Writer // takes the replies of a chunk, in one write mostly
 	s   *scratch  // present while a chunk is worked on
 
 	id          int64

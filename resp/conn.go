@@ -11,10 +11,6 @@ import (
 	"time"
 )
 
-// writeSize is what must be taken by a client within the write timeout: a slow
-// client that reads on is not cut, one that does not read is.
-const writeSize = 256 << 10
-
 // conn is one connection and its goroutine.
 //
 // While it waits for its client it holds no buffers. The read is tried first,
@@ -27,6 +23,7 @@ type conn struct {
 	nc net.Conn
 	rc syscall.RawConn // nil: not a socket
 	ip netip.Addr      // not valid: not an address
+	ob outbox
 
 	try  func(fd uintptr) bool // c.tryRead
 	n    int                   // what it read
@@ -36,7 +33,7 @@ type conn struct {
 func newConn(s *Server, nc net.Conn) *conn {
 	c := &conn{nc: nc}
 	c.client.srv = s
-	c.client.out = (*deadlineWriter)(c)
+	c.client.out = &c.ob
 	c.since = time.Now()
 	c.used.Store(c.since.UnixNano())
 	c.proto.Store(2)
@@ -50,6 +47,7 @@ func newConn(s *Server, nc net.Conn) *conn {
 	if sc, ok := nc.(syscall.Conn); ok {
 		c.rc, _ = sc.SyscallConn()
 	}
+	c.ob.init(nc, c.rc, s.cfg.WriteTimeout, s.cfg.OutputBuffer)
 	c.try = c.tryRead
 	return c
 }
@@ -64,6 +62,7 @@ func (c *conn) serve() {
 	}
 	switch {
 	case err == errQuit, err == errDraining, errors.As(err, new(protocolError)), errors.As(err, new(panicError)):
+		c.ob.wait()
 		linger(c.nc)
 	default:
 		c.nc.Close()
@@ -168,21 +167,6 @@ func (c *conn) rest() {
 		c.srv.pool.put(s)
 		c.s = nil
 	}
-}
-
-// deadlineWriter writes to a connection with a deadline for each piece.
-type deadlineWriter conn
-
-func (w *deadlineWriter) Write(b []byte) (n int, err error) {
-	for n < len(b) {
-		w.nc.SetWriteDeadline(time.Now().Add(w.srv.cfg.WriteTimeout))
-		m, err := w.nc.Write(b[n:min(len(b), n+writeSize)])
-		n += m
-		if err != nil {
-			return n, err
-		}
-	}
-	return n, nil
 }
 
 // clients is the list of sessions, oldest first.

@@ -18,7 +18,7 @@ type Config struct {
 	MaxClientsPerIP int           // connections from one address; 0: off
 	IdleTimeout     time.Duration // a connection that sends nothing for so long is closed; 0: off
 	WriteTimeout    time.Duration // a client that takes nothing for so long is closed
-	OutputBuffer    int           // bytes of replies above which a chunk is written before its end
+	OutputBuffer    int           // bytes of replies that may wait for the client to read them
 	MaxKey          int           // bytes of a key
 	MaxMemory       int64         // shown as maxmemory by INFO and CONFIG GET; 0: no bound
 	Version         string        // of limitd

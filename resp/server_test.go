@@ -84,6 +84,23 @@ func TestPipelineOf10000(t *testing.T) {
 	expect(t, c, strings.Repeat(allowed, 10000))
 }
 
+// Many clients write a whole pipeline before they read the first reply.
+func TestPipelineLargerThanTheSocketBuffers(t *testing.T) {
+	_, addr := listen(t, Config{WriteTimeout: 500 * time.Millisecond}, newFakeLimiter())
+	c := dial(t, addr)
+	c.(*net.TCPConn).SetReadBuffer(128 << 10)
+	const n = 80000
+	msg := strings.Repeat("x", 100)
+	if _, err := c.Write(bytes.Repeat(commandBytes("ECHO", msg), n)); err != nil {
+		t.Fatal(err)
+	}
+	io.WriteString(c, "QUIT\r\n")
+	got, err := io.ReadAll(c)
+	if want := strings.Repeat("$100\r\n"+msg+"\r\n", n) + "+OK\r\n"; string(got) != want {
+		t.Errorf("%d bytes of replies, %v; want %d", len(got), err, len(want))
+	}
+}
+
 func TestCommandsInPieces(t *testing.T) {
 	_, addr := listen(t, Config{}, newFakeLimiter())
 	c := dial(t, addr)
