@@ -78,14 +78,10 @@ func find(t testing.TB, file, name []byte) int {
 
 func TestADamagedRecordIsNamedAndNeverServed(t *testing.T) {
 	path, _ := closedFile(t)
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := find(t, data, rec("kkkc", "", 0).Name)
+	at := find(t, pagesInUse(t, path), rec("kkkc", "", 0).Name)
 	flip(t, path, int64(at+6), 4) // its expiry
 	s := openTest(t, filepath.Dir(path), Options{})
-	_, _, err = s.Open("1-2")
+	_, _, err := s.Open("1-2")
 	if !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), `key "kkkc"`) || !strings.Contains(err.Error(), path) {
 		t.Fatal(err)
 	}
@@ -115,10 +111,7 @@ func TestARecordDamagedUnderAReader(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer r.Close()
-				data, err := os.ReadFile(s.Path())
-				if err != nil {
-					t.Fatal(err)
-				}
+				data := pagesInUse(t, s.Path())
 				at := find(t, data, manyRecords(4002, 1000)[4001].Name)
 				if how == "flipped" {
 					flip(t, s.Path(), int64(at), 1)
@@ -185,6 +178,16 @@ func inUse(t testing.TB, path string) uint64 {
 		t.Fatal(err)
 	}
 	return c.high
+}
+
+// pagesInUse reads a bbolt file without what it grew ahead.
+func pagesInUse(t testing.TB, path string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b[:inUse(t, path)*4096]
 }
 
 func TestTheFileWithoutItsMetaOrItsBuckets(t *testing.T) {

@@ -39,13 +39,6 @@ func TestWhateverAPowerCutKeepsOfACommit(t *testing.T) {
 		}
 		return m
 	}
-	image := func() []byte {
-		b, err := os.ReadFile(s.Path())
-		if err != nil {
-			t.Fatal(err)
-		}
-		return b[:inUse(t, s.Path())*page]
-	}
 	cut := t.TempDir()
 	disk := func(b []byte) (map[string]string, error) {
 		if err := os.WriteFile(filepath.Join(cut, fileName), b, 0o600); err != nil {
@@ -57,9 +50,9 @@ func TestWhateverAPowerCutKeepsOfACommit(t *testing.T) {
 	commit(t, s, 1, 100, change(3000)...)
 	found := 0
 	for index := uint64(2); index < 12; index++ {
-		older, before := now(), image()
+		older, before := now(), pagesInUse(t, s.Path())
 		commit(t, s, index, 100, change(1+rng.IntN(60))...)
-		newer, after := now(), image()
+		newer, after := now(), pagesInUse(t, s.Path())
 		var data, meta []int // the pages that the commit wrote
 		for at := 0; at < len(after); at += page {
 			if at < len(before) && bytes.Equal(before[at:at+page], after[at:at+page]) {
