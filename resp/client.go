@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/tidwall/redcon"
-
-	"limitd/limiter"
 )
 
 var (
@@ -47,16 +45,6 @@ type client struct {
 	last  *command // of the latest lookup
 	memo  limitMemo
 	stats tally
-}
-
-// tally counts until the end of a chunk, so that the shared counters are touched
-// once for many commands.
-type tally struct {
-	command  *command // which calls counts
-	calls    uint64
-	commands uint64
-	errors   uint64
-	bytesOut uint64
 }
 
 func (c *client) p() proto { return proto(c.proto.Load()) }
@@ -168,123 +156,6 @@ func (c *client) lookup(args [][]byte) *command {
 	}
 	c.fail(errSubcommand(cmd.name, args[1]))
 	return nil
-}
-
-// call gathers a call of the limiter in the present namespace, to be answered in
-// the form r.
-func (c *client) call(r form) *limiter.Call {
-	if c.mute || c.skip {
-		r = unheard
-	}
-	c.s.pending = append(c.s.pending, pending{form: r})
-	call := c.s.chunk.Add()
-	call.NS = uint8(c.db.Load())
-	return call
-}
-
-// begin returns where a reply is to be appended: behind the replies, or, while
-// calls before it are unanswered, beside them. The result goes to reply.
-func (c *client) begin() []byte {
-	if len(c.s.pending) == 0 {
-		return c.s.out
-	}
-	return c.s.literals
-}
-
-// reply takes over dst, which is what begin returned with a reply appended.
-func (c *client) reply(dst []byte) {
-	at := &c.s.literals
-	if len(c.s.pending) == 0 {
-		at = &c.s.out
-	}
-	if start := len(*at); c.mute || c.skip {
-		dst = dst[:start]
-	} else if len(dst) > start && dst[start] == '-' {
-		c.stats.errors++
-	}
-	*at = dst
-	if at == &c.s.literals {
-		c.s.pending = append(c.s.pending, pending{form: literal, end: len(dst)})
-	}
-}
-
-func (c *client) fail(text string) {
-	c.reply(redcon.AppendError(c.begin(), text))
-}
-
-// settle lets the gathered calls be answered and brings all replies into order.
-func (c *client) settle() {
-	s := c.s
-	if len(s.pending) == 0 {
-		return
-	}
-	if len(s.chunk.Calls) > 0 {
-		c.srv.limiter.Do(&s.chunk)
-	}
-	out, calls, from := s.out, s.chunk.Calls, 0
-	for _, p := range s.pending {
-		if p.form == literal {
-			out = append(out, s.literals[from:p.end]...)
-			from = p.end
-			continue
-		}
-		call := &calls[0]
-		calls = calls[1:]
-		switch {
-		case p.form == unheard:
-		case call.Status != limiter.OK:
-			c.stats.errors++
-			out = redcon.AppendError(out, call.Status.Error())
-		case p.form == verdict:
-			out = appendThrottle(out, &call.Verdict)
-		default:
-			out = p.form.append(out, call.N)
-		}
-	}
-	s.out = out
-	s.settled()
-}
-
-// flush counts what was done and writes the replies. After an error the client
-// is beyond help.
-func (c *client) flush() error {
-	c.stats.bytesOut = uint64(len(c.s.out))
-	c.count()
-	if len(c.s.out) == 0 {
-		return nil
-	}
-	_, err := c.out.Write(c.s.out)
-	c.s.out = c.s.out[:0]
-	if err != nil {
-		c.quit = err
-	}
-	return err
-}
-
-// countCalls adds the calls of the command that was called last.
-func (c *client) countCalls() {
-	if t := &c.stats; t.calls > 0 {
-		t.command.calls.Add(t.calls)
-		t.commands += t.calls
-		t.calls = 0
-	}
-}
-
-// count adds the tally to the server's counters.
-func (c *client) count() {
-	c.countCalls()
-	t, n := &c.stats, &c.srv.counters
-	if t.commands > 0 {
-		n.commands.Add(t.commands)
-		c.used.Store(time.Now().UnixNano())
-	}
-	if t.errors > 0 {
-		n.errors.Add(t.errors)
-	}
-	if t.bytesOut > 0 {
-		n.bytesOut.Add(t.bytesOut)
-	}
-	t.commands, t.errors, t.bytesOut = 0, 0, 0
 }
 
 func (c *client) setName(name string) {

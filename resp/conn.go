@@ -25,9 +25,9 @@ type conn struct {
 	ip netip.Addr      // not valid: not an address
 	ob outbox
 
-	try  func(fd uintptr) bool // c.tryRead
-	n    int                   // what it read
-	fail error
+	try     func(fd uintptr) bool // c.tryRead
+	n       int                   // what it read
+	readErr error
 }
 
 func newConn(s *Server, nc net.Conn) *conn {
@@ -64,6 +64,9 @@ func (c *conn) serve() {
 	case err == errQuit, err == errDraining, errors.As(err, new(protocolError)), errors.As(err, new(panicError)):
 		c.ob.wait()
 		linger(c.nc)
+	case err == io.EOF: // perhaps it still reads: printf … | nc
+		c.ob.wait()
+		c.nc.Close()
 	default:
 		c.nc.Close()
 	}
@@ -112,23 +115,23 @@ func (c *conn) read() error {
 	if c.srv.draining.Load() { // after the deadline, which Drain may have set
 		return errDraining
 	}
-	c.n, c.fail = 0, nil
+	c.n, c.readErr = 0, nil
 	if c.rc != nil {
 		if err := c.rc.Read(c.try); err != nil {
-			c.fail = err
+			c.readErr = err
 		}
 	} else {
-		c.n, c.fail = c.nc.Read(c.room())
+		c.n, c.readErr = c.nc.Read(c.room())
 	}
 	if c.n > 0 {
 		c.s.w += c.n
 		c.srv.counters.bytesIn.Add(uint64(c.n))
 		return nil
 	}
-	if errors.Is(c.fail, os.ErrDeadlineExceeded) && c.srv.draining.Load() {
+	if errors.Is(c.readErr, os.ErrDeadlineExceeded) && c.srv.draining.Load() {
 		return errDraining
 	}
-	return c.fail
+	return c.readErr
 }
 
 // tryRead reads what is there; false if there is nothing yet.
@@ -143,9 +146,9 @@ func (c *conn) tryRead(fd uintptr) bool {
 			c.rest()
 			return false
 		case err != nil:
-			c.fail = os.NewSyscallError("read", err)
+			c.readErr = os.NewSyscallError("read", err)
 		case n == 0:
-			c.fail = io.EOF
+			c.readErr = io.EOF
 		default:
 			c.n = n
 		}

@@ -19,6 +19,42 @@ type counters struct {
 	bytesIn, bytesOut  atomic.Uint64
 }
 
+// tally counts until the end of a chunk, so that the shared counters are touched
+// once for many commands.
+type tally struct {
+	command  *command // which calls counts
+	calls    uint64
+	commands uint64
+	errors   uint64
+	bytesOut uint64
+}
+
+// countCalls adds the calls of the command that was called last.
+func (c *client) countCalls() {
+	if t := &c.stats; t.calls > 0 {
+		t.command.calls.Add(t.calls)
+		t.commands += t.calls
+		t.calls = 0
+	}
+}
+
+// count adds the tally to the server's counters.
+func (c *client) count() {
+	c.countCalls()
+	t, n := &c.stats, &c.srv.counters
+	if t.commands > 0 {
+		n.commands.Add(t.commands)
+		c.used.Store(time.Now().UnixNano())
+	}
+	if t.errors > 0 {
+		n.errors.Add(t.errors)
+	}
+	if t.bytesOut > 0 {
+		n.bytesOut.Add(t.bytesOut)
+	}
+	t.commands, t.errors, t.bytesOut = 0, 0, 0
+}
+
 // sample is what rates are made of: counters at one moment.
 type sample struct{ commands, in, out uint64 }
 

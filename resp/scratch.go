@@ -3,9 +3,6 @@ package resp
 import (
 	"sync"
 
-	"github.com/tidwall/redcon"
-
-	"limitd/algo"
 	"limitd/limiter"
 )
 
@@ -30,49 +27,6 @@ type scratch struct {
 	pending  []pending
 	literals []byte // replies that wait for the calls before them
 	out      []byte
-}
-
-// form is how a reply is to be rendered.
-type form uint8
-
-const (
-	literal form = iota // rendered already
-	unheard             // not at all
-	verdict             // as CL.THROTTLE
-	number              // as an integer
-	kind                // as TYPE
-	seconds             // ns as seconds
-	millis              // ns as milliseconds
-	okay                // OK
-)
-
-// append renders the number of a call that is not a decision. The forms are the
-// same in RESP2 and RESP3.
-func (f form) append(dst []byte, n int64) []byte {
-	switch f {
-	case kind:
-		if n > 0 {
-			return append(dst, "+limit\r\n"...)
-		}
-		return append(dst, "+none\r\n"...)
-	case okay:
-		return redcon.AppendOK(dst)
-	case seconds:
-		if n > 0 {
-			n = algo.CeilSeconds(n)
-		}
-	case millis:
-		if n > 0 {
-			n = ceilMS(n)
-		}
-	}
-	return redcon.AppendInt(dst, n)
-}
-
-// pending is a reply that is to come, in the order of the commands.
-type pending struct {
-	form form
-	end  int // of a literal: where it ends in literals; it begins where the one before ends
 }
 
 // settled forgets what was answered.

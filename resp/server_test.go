@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"runtime"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -98,6 +96,21 @@ func TestPipelineLargerThanTheSocketBuffers(t *testing.T) {
 	got, err := io.ReadAll(c)
 	if want := strings.Repeat("$100\r\n"+msg+"\r\n", n) + "+OK\r\n"; string(got) != want {
 		t.Errorf("%d bytes of replies, %v; want %d", len(got), err, len(want))
+	}
+}
+
+// A client may close its side when it has said all, and read on.
+func TestHalfClosedConnectionIsAnswered(t *testing.T) {
+	_, addr := listen(t, Config{}, newFakeLimiter())
+	c := dial(t, addr)
+	const n = 500
+	go func() {
+		c.Write(bytes.Repeat(commandBytes("COMMAND", "DOCS"), n))
+		c.(*net.TCPConn).CloseWrite()
+	}()
+	want := n * len(newSession(t, Config{}).do("COMMAND", "DOCS"))
+	if got, err := io.ReadAll(c); len(got) != want || err != nil {
+		t.Errorf("%d bytes, %v; want %d", len(got), err, want)
 	}
 }
 
@@ -213,55 +226,6 @@ func TestPanicClosesOneConnection(t *testing.T) {
 	expect(t, c, allowed)
 }
 
-func TestConnectionCap(t *testing.T) {
-	s, addr := listen(t, Config{MaxClients: 2}, newFakeLimiter())
-	a, b := dial(t, addr), dial(t, addr)
-	for _, c := range []net.Conn{a, b} {
-		io.WriteString(c, "PING\r\n")
-		expect(t, c, "+PONG\r\n")
-	}
-	c := dial(t, addr)
-	io.WriteString(c, "PING\r\n") // clients speak first; the refusal must reach them all the same
-	expectClosed(t, c, "-ERR max number of clients reached\r\n")
-	if n := s.counters.rejected.Load(); n != 1 {
-		t.Errorf("%d rejected", n)
-	}
-	a.Close()
-	eventually(t, "there is room again", func() bool { return s.connected() == 1 })
-	d := dial(t, addr)
-	io.WriteString(d, "PING\r\n")
-	expect(t, d, "+PONG\r\n")
-}
-
-func TestConnectionCapOfOneAddress(t *testing.T) {
-	s, addr := listen(t, Config{MaxClientsPerIP: 1}, newFakeLimiter())
-	a := dial(t, addr)
-	io.WriteString(a, "PING\r\n")
-	expect(t, a, "+PONG\r\n")
-	expectClosed(t, dial(t, addr), "-ERR max number of clients reached for this address\r\n")
-	other, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}).Dial("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer other.Close()
-	io.WriteString(other, "PING\r\n")
-	expect(t, other, "+PONG\r\n")
-	a.Close()
-	other.Close()
-	eventually(t, "all are forgotten", func() bool {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return len(s.perIP) == 0
-	})
-}
-
-func TestIdleTimeout(t *testing.T) {
-	_, addr := listen(t, Config{IdleTimeout: 50 * time.Millisecond}, newFakeLimiter())
-	c := dial(t, addr)
-	io.WriteString(c, "PING\r\n*1\r\n$4")
-	expectClosed(t, c, "+PONG\r\n")
-}
-
 // brokenListener fails to accept, as when there are no file descriptors.
 type brokenListener struct {
 	net.Listener
@@ -337,61 +301,6 @@ func TestServeSaysWhenTheListenerIsGone(t *testing.T) {
 	}
 }
 
-// Drain closes who is idle, answers who is busy, and admits nobody.
-func TestDrainAnswersWhatWasRead(t *testing.T) {
-	l := newFakeLimiter()
-	l.gate, l.entered = make(chan struct{}), make(chan struct{})
-	s, addr := listen(t, Config{}, l)
-	idle, partial, busy := dial(t, addr), dial(t, addr), dial(t, addr)
-	io.WriteString(idle, "PING\r\n")
-	expect(t, idle, "+PONG\r\n")
-	io.WriteString(partial, "PING\r\n*2\r\n$4\r\nEC")
-	expect(t, partial, "+PONG\r\n")
-	busy.Write(append(take("a"), commandBytes("PING")...))
-	<-l.entered
-
-	drained := make(chan struct{})
-	go func() {
-		s.Drain(10 * time.Second)
-		close(drained)
-	}()
-	expectClosed(t, idle, "")
-	expectClosed(t, partial, "")
-	if c, err := net.Dial("tcp", addr); err == nil {
-		c.Close()
-		t.Error("a connection was accepted while draining")
-	}
-	select {
-	case <-drained:
-		t.Error("Drain did not wait for the busy connection")
-	default:
-	}
-	close(l.gate)
-	expectClosed(t, busy, allowed+"+PONG\r\n")
-	select {
-	case <-drained:
-	case <-time.After(5 * time.Second):
-		t.Error("Drain does not return")
-	}
-}
-
-// Whoever does not finish in time is cut.
-func TestDrainIsBounded(t *testing.T) {
-	l := newFakeLimiter()
-	l.gate, l.entered = make(chan struct{}), make(chan struct{})
-	s, addr := listen(t, Config{}, l)
-	c := dial(t, addr)
-	c.Write(take("a"))
-	<-l.entered
-	start := time.Now()
-	s.Drain(50 * time.Millisecond)
-	if d := time.Since(start); d > 5*time.Second {
-		t.Errorf("Drain took %v", d)
-	}
-	expectClosed(t, c, "")
-	close(l.gate)
-}
-
 func TestClientListShowsOthers(t *testing.T) {
 	_, addr := listen(t, Config{}, newFakeLimiter())
 	a, b := dial(t, addr), dial(t, addr)
@@ -415,59 +324,4 @@ func TestClientListShowsOthers(t *testing.T) {
 	if !strings.Contains(line, " db=4 ") || !strings.HasSuffix(line, " resp=3") || !strings.Contains(line, "addr="+a.LocalAddr().String()) {
 		t.Errorf("%q", line)
 	}
-}
-
-// An idle connection holds no buffers, so ten thousand of them are no burden.
-// What is counted is the server's side alone: the clients are bare sockets.
-func TestIdleConnectionsAreCheap(t *testing.T) {
-	n := 10000
-	if testing.Short() {
-		n = 1000
-	}
-	var lim syscall.Rlimit
-	syscall.Getrlimit(syscall.RLIMIT_NOFILE, &lim)
-	n = min(n, (int(lim.Cur)-200)/2)
-	_, addr := listen(t, Config{}, newFakeLimiter())
-	_, p, _ := net.SplitHostPort(addr)
-	port, _ := strconv.Atoi(p)
-	used := func() uint64 {
-		runtime.GC()
-		runtime.GC() // pools are emptied by the second
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return m.HeapInuse + m.StackInuse
-	}
-	before := used()
-	fds := make([]int, 0, n)
-	defer func() {
-		for _, fd := range fds {
-			syscall.Close(fd)
-		}
-	}()
-	for i := range n {
-		fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		fds = append(fds, fd)
-		local := &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 1, byte(i % 200)}} // enough ports
-		if err := errors.Join(syscall.Bind(fd, local), syscall.Connect(fd, &syscall.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}})); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := syscall.Write(fd, []byte("PING\r\n")); err != nil {
-			t.Fatal(err)
-		}
-		var pong [16]byte
-		if m, err := syscall.Read(fd, pong[:]); err != nil || string(pong[:m]) != "+PONG\r\n" {
-			t.Fatalf("connection %d: %q, %v", i, pong[:m], err)
-		}
-	}
-	each := float64(used()-before) / float64(n)
-	t.Logf("%d idle connections: %.0f bytes each", n, each)
-	if each > 16<<10 {
-		t.Errorf("an idle connection costs %.0f bytes", each)
-	}
-	c := dial(t, addr)
-	io.WriteString(c, "PING\r\n")
-	expect(t, c, "+PONG\r\n")
 }

@@ -2,8 +2,6 @@ package resp
 
 import (
 	"fmt"
-	"strings"
-	"time"
 
 	"github.com/tidwall/redcon"
 
@@ -14,13 +12,7 @@ import (
 // clients then expect commands of Redis 8.
 const redisVersion = "7.4.0"
 
-// maxName bounds the names that a client gives itself, in bytes, because they
-// are kept as long as the connection.
-const maxName = 128
-
 const (
-	errBadName   = "ERR Client names cannot contain spaces, newlines or special characters."
-	errLongName  = "ERR Client names cannot be longer than 128 bytes."
 	errNoPass    = "ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?"
 	errWrongPass = "WRONGPASS invalid username-password pair or user is disabled."
 )
@@ -116,116 +108,4 @@ func quit(c *client, dst []byte, _ [][]byte) []byte {
 func reset(c *client, dst []byte, _ [][]byte) []byte {
 	c.reset()
 	return append(dst, "+RESET\r\n"...)
-}
-
-// badName tells what is wrong with a name that a client gives itself.
-func badName(b []byte) string {
-	if len(b) > maxName {
-		return errLongName
-	}
-	for _, c := range b {
-		if c < '!' || c > '~' {
-			return errBadName
-		}
-	}
-	return ""
-}
-
-func clientSetName(c *client, dst []byte, args [][]byte) []byte {
-	if text := badName(args[2]); text != "" {
-		return redcon.AppendError(dst, text)
-	}
-	c.setName(string(args[2]))
-	return redcon.AppendOK(dst)
-}
-
-func clientGetName(c *client, dst []byte, _ [][]byte) []byte {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.name == "" {
-		return c.p().null(dst)
-	}
-	return redcon.AppendBulkString(dst, c.name)
-}
-
-// clientSetInfo is CLIENT SETINFO LIB-NAME|LIB-VER value.
-func clientSetInfo(c *client, dst []byte, args [][]byte) []byte {
-	at := &c.libName
-	switch {
-	case is(args[2], "lib-name"):
-	case is(args[2], "lib-ver"):
-		at = &c.libVer
-	default:
-		return redcon.AppendError(dst, fmt.Sprintf("ERR Unrecognized option '%s'", quoted(args[2])))
-	}
-	if badName(args[3]) != "" {
-		return redcon.AppendError(dst, fmt.Sprintf(
-			"ERR %s cannot contain spaces, newlines or special characters, nor be longer than %d bytes.", strings.ToUpper(string(args[2])), maxName))
-	}
-	c.mu.Lock()
-	*at = string(args[3])
-	c.mu.Unlock()
-	return redcon.AppendOK(dst)
-}
-
-func clientID(c *client, dst []byte, _ [][]byte) []byte { return redcon.AppendInt(dst, c.id) }
-
-// clientReply is CLIENT REPLY ON|OFF|SKIP. Only ON is answered.
-func clientReply(c *client, dst []byte, args [][]byte) []byte {
-	switch {
-	case is(args[2], "on"):
-		c.mute, c.skip = false, false
-		return redcon.AppendOK(dst)
-	case is(args[2], "off"):
-		c.mute = true
-	case is(args[2], "skip"):
-		c.skipNext = true
-	default:
-		return redcon.AppendError(dst, errSyntax)
-	}
-	return dst
-}
-
-// clientSwitch is for settings that are accepted because nothing follows from
-// them here: nothing is evicted, touched or cached.
-func clientSwitch(c *client, dst []byte, args [][]byte) []byte {
-	if !is(args[2], "on") && !is(args[2], "off") {
-		return redcon.AppendError(dst, errSyntax)
-	}
-	return redcon.AppendOK(dst)
-}
-
-func clientInfo(c *client, dst []byte, _ [][]byte) []byte {
-	return c.p().text(dst, c.line(time.Now()))
-}
-
-// clientList is CLIENT LIST [TYPE type].
-func clientList(c *client, dst []byte, args [][]byte) []byte {
-	wanted := true
-	if opts := args[2:]; len(opts) > 0 {
-		if len(opts) != 2 || !is(opts[0], "type") {
-			return redcon.AppendError(dst, errSyntax)
-		}
-		wanted = is(opts[1], "normal")
-	}
-	var b strings.Builder
-	if now := time.Now(); wanted {
-		for _, o := range c.srv.clients() {
-			b.WriteString(o.line(now))
-		}
-	}
-	return c.p().text(dst, b.String())
-}
-
-// line is the client as a line of CLIENT LIST.
-func (c *client) line(now time.Time) string {
-	cmd := "NULL"
-	if l := c.command.Load(); l != nil {
-		cmd = l.name
-	}
-	age, idle := now.Sub(c.since), now.Sub(time.Unix(0, c.used.Load()))
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return fmt.Sprintf("id=%d addr=%s laddr=%s name=%s age=%d idle=%d flags=N db=%d sub=0 psub=0 multi=-1 cmd=%s user=default lib-name=%s lib-ver=%s resp=%d\n",
-		c.id, c.addr, c.laddr, c.name, int(age.Seconds()), int(max(0, idle).Seconds()), c.db.Load(), cmd, c.libName, c.libVer, c.proto.Load())
 }
