@@ -20,13 +20,7 @@ func TestCountGoesOnWhereItWasAfterKillOfTheLeader(t *testing.T) {
 	const limit = 16
 	dir := t.TempDir()
 	port := reserveLocal(t, 3)
-	local := launch(t, dir, "local", "local", "--dir", "lab", "--port", strconv.Itoa(port))
-	eventually(t, 60*time.Second, "limitd local says how to talk to it", func() bool {
-		if !local.running() {
-			t.Fatalf("limitd local has ended:\n%s", local.out)
-		}
-		return strings.Contains(local.out.String(), "Ctrl-C")
-	})
+	local := startLocal(t, dir, port, 3)
 	ports := []string{strconv.Itoa(port), strconv.Itoa(port + 1), strconv.Itoa(port + 2)}
 	if want := "redis-cli -p " + ports[1] + " CL.THROTTLE user:42 15 16 86400"; !strings.Contains(local.out.String(), want) {
 		t.Errorf("no line to try (%q) in:\n%s", want, local.out)
@@ -76,8 +70,8 @@ func TestCountGoesOnWhereItWasAfterKillOfTheLeader(t *testing.T) {
 		return strings.Contains(local.out.String(), fmt.Sprintf("n%d (pid %d) has died: signal: killed", dead+1, pids[dead]))
 	})
 	remaining--
-	alive := clients[(dead+1)%3]
-	if r := alive.mustThrottle("user:42", 15, 16, 86400, 1); r[0] != 0 || r[2] != int64(remaining) {
+	survivor := clients[(dead+1)%3]
+	if r := survivor.mustThrottle("user:42", 15, 16, 86400, 1); r[0] != 0 || r[2] != int64(remaining) {
 		t.Fatalf("after the kill: %v, want remaining exactly one less: %d", r, remaining)
 	}
 	for remaining > 0 {
@@ -86,7 +80,7 @@ func TestCountGoesOnWhereItWasAfterKillOfTheLeader(t *testing.T) {
 			t.Fatalf("two nodes: %v, want remaining %d", r, remaining)
 		}
 	}
-	if r := alive.mustThrottle("user:42", 15, 16, 86400, 1); r[0] != 1 || r[2] != 0 || r[3] < 5300 || r[3] > 5400 {
+	if r := survivor.mustThrottle("user:42", 15, 16, 86400, 1); r[0] != 1 || r[2] != 0 || r[3] < 5300 || r[3] > 5400 {
 		t.Fatalf("the 17th call: %v, want it limited with retry_after about 5400", r)
 	}
 
@@ -108,7 +102,7 @@ func TestCountGoesOnWhereItWasAfterKillOfTheLeader(t *testing.T) {
 		t.Errorf("limitd local ended with code %d after Ctrl-C", code)
 	}
 	for i, pid := range pids {
-		if i != dead && syscall.Kill(pid, 0) == nil {
+		if i != dead && alive(pid) {
 			t.Errorf("n%d (pid %d) is still there after Ctrl-C", i+1, pid)
 		}
 	}
