@@ -73,6 +73,24 @@ func (c client) info() map[string]string {
 	return fields
 }
 
+// contact is how long ago this node heard from another one, by RL.CLUSTER NODES; -1 if it does not say.
+func (c client) contact(id string) time.Duration {
+	rows, err := c.Do(context.Background(), "RL.CLUSTER", "NODES").Slice()
+	if err != nil {
+		return -1
+	}
+	for _, row := range rows {
+		fields := map[any]any{}
+		for i, flat := 0, row.([]any); i+1 < len(flat); i += 2 {
+			fields[flat[i]] = flat[i+1]
+		}
+		if fields["id"] == id {
+			return time.Duration(fields["contact_ms"].(int64)) * time.Millisecond
+		}
+	}
+	return -1
+}
+
 // hashes is RL.HASH as index to hash, and the newest index.
 func (c client) hashes() (map[int64]string, int64) {
 	v, err := c.Do(context.Background(), "RL.HASH").Slice()

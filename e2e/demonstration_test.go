@@ -65,12 +65,15 @@ func TestCountGoesOnWhereItWasAfterKillOfTheLeader(t *testing.T) {
 	if err := syscall.Kill(pids[dead], syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	// A call that meets the leader in its last moment is rightly in doubt; a person's next call is not.
+	survivor := clients[(dead+1)%3]
 	eventually(t, 10*time.Second, "limitd local says that the leader has died", func() bool {
 		return strings.Contains(local.out.String(), fmt.Sprintf("n%d (pid %d) has died: signal: killed", dead+1, pids[dead]))
 	})
+	// A call that meets the leader in its last moment is rightly in doubt; a person's next call comes later.
+	eventually(t, 10*time.Second, "the other nodes have not heard from the leader for a moment", func() bool {
+		return survivor.contact(fmt.Sprintf("n%d", dead+1)) >= 100*time.Millisecond
+	})
 	remaining--
-	survivor := clients[(dead+1)%3]
 	if r := survivor.mustThrottle("user:42", 15, 16, 86400, 1); r[0] != 0 || r[2] != int64(remaining) {
 		t.Fatalf("after the kill: %v, want remaining exactly one less: %d", r, remaining)
 	}
