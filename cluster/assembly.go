@@ -35,10 +35,8 @@ func (n *Node) raftConfig(notify chan<- bool) *raft.Config {
 // startRaft makes and starts raft over the stores; with a configuration it first
 // writes that as the beginning of the log.
 func (n *Node) startRaft(first *raft.Configuration) error {
-	select {
-	case <-n.stopping:
+	if n.isStopping() {
 		return errStopped
-	default:
 	}
 	notes := make(chan bool, 16)
 	cfg := n.raftConfig(notes)
@@ -64,6 +62,10 @@ func (n *Node) startRaft(first *raft.Configuration) error {
 		return fmt.Errorf("start raft: %w", err)
 	}
 	n.raft.Store(r)
+	if n.isStopping() { // Close may have found no raft to stop
+		n.stopRaft(r)
+		return errStopped
+	}
 	n.setTrailing(r)
 
 	seen := make(chan raft.Observation, 16)

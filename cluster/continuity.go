@@ -23,6 +23,9 @@ func (n *Node) openLog(dir string) error {
 	if n.cache, err = raft.NewLogCache(cachedEntries, n.logs); err != nil {
 		return err
 	}
+	if last, err := n.logs.LastIndex(); err == nil && last > 0 && absent(filepath.Join(dir, identityFile)) {
+		return fmt.Errorf("data directory %s holds a raft log and no %s file: restore the file, or remove the node from the cluster, move the directory away, and let it join again", dir, identityFile)
+	}
 	raftID, fresh, err := loadIdentity(dir, n.cfg.ID)
 	if err != nil {
 		return err
@@ -34,13 +37,7 @@ func (n *Node) openLog(dir string) error {
 	if err := n.stable.check(); err != nil {
 		return err
 	}
-	if err := n.logs.scan(); err != nil {
-		return err
-	}
-	if last, err := n.logs.LastIndex(); err == nil && last > 0 && fresh {
-		return fmt.Errorf("data directory %s holds a raft log and no %s file: restore the file, or remove the node from the cluster, move the directory away, and let it join again", dir, identityFile)
-	}
-	return nil
+	return n.logs.scan()
 }
 
 // openSnapshots opens the snapshot file.

@@ -21,7 +21,17 @@ type leadership struct {
 }
 
 // Leading says that this node leads and may decide.
-func (n *Node) Leading() bool { return n.lead.Load() != nil && !n.transferring.Load() }
+func (n *Node) Leading() bool { return n.reign() != nil }
+
+// reign is the leadership under which this node may decide now, nil if there is
+// none. Raft steps down a moment before it says so.
+func (n *Node) reign() *leadership {
+	l := n.lead.Load()
+	if l == nil || n.transferring.Load() || n.raft.Load().State() != raft.Leader {
+		return nil
+	}
+	return l
+}
 
 // watchLeadership follows raft's notes of leadership won and lost. Raft waits for
 // its reader, so nothing here may wait for raft.

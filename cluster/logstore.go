@@ -27,10 +27,18 @@ const (
 	minTrailing = 1024
 )
 
+// boltFile is what log and stable store need of raft-boltdb. Tests break it.
+type boltFile interface {
+	raft.LogStore
+	Get(key []byte) ([]byte, error)
+	Set(key, value []byte) error
+	Close() error
+}
+
 // logStore is raft's log: raft-boltdb with a checksum on every entry, a stop at
 // the first failure, and truncation in steps.
 type logStore struct {
-	bolt    *raftboltdb.BoltStore
+	bolt    boltFile
 	path    string
 	disk    *disk
 	onEntry func(at int64) // an entry of ours, with its cluster time, reached the store
@@ -56,7 +64,7 @@ func openBolt(dir string) (b *raftboltdb.BoltStore, path string, err error) {
 		}
 	}()
 	if !absent(path) {
-		if err := snapshot.CheckBolt(path); err != nil {
+		if err := checkLogFile(path); err != nil {
 			return nil, path, damagedLog(path, err)
 		}
 	}
@@ -67,17 +75,42 @@ func openBolt(dir string) (b *raftboltdb.BoltStore, path string, err error) {
 		InitialMmapSize: logMmap,
 	}})
 	if err != nil {
-		if errors.Is(err, bolterrors.ErrTimeout) {
-			return nil, path, fmt.Errorf("open log %s: another process has it open", path)
-		}
 		return nil, path, damagedLog(path, err)
 	}
 	return b, path, syncDir(dir)
 }
 
+// checkLogFile looks at a log before raft-boltdb opens it, which makes what is
+// missing: a log whose bucket lost its name would come back empty. Only a file
+// that no node has used yet, left by a crash, may lack its buckets.
+func checkLogFile(path string) error {
+	if err := snapshot.CheckBolt(path); err != nil {
+		return err
+	}
+	if absent(filepath.Join(filepath.Dir(path), identityFile)) {
+		return nil
+	}
+	db, err := bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true, Timeout: time.Second})
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	return db.View(func(tx *bbolt.Tx) error {
+		for _, name := range []string{"logs", "conf"} {
+			if tx.Bucket([]byte(name)) == nil {
+				return fmt.Errorf("it has no bucket %q", name)
+			}
+		}
+		return nil
+	})
+}
+
 // damagedLog is the refusal to go on with a log or a stable store that cannot be
 // trusted: the node has forgotten what it acknowledged or whom it voted for.
 func damagedLog(path string, err error) error {
+	if errors.Is(err, bolterrors.ErrTimeout) {
+		return fmt.Errorf("open raft log %s: another process has it open: stop that process, or give this node a directory of its own", path)
+	}
 	return fmt.Errorf("raft log %s is damaged: %w; this node may have forgotten entries and votes that others count on, so it does not start: "+
 		"remove it from the cluster, move its data directory away, and let it join again", path, err)
 }
@@ -248,8 +281,8 @@ func (s *logStore) trailing(budget int64, first, last uint64) uint64 {
 		}
 		n++
 	}
-	if n == last-first+1 {
-		n = maxTrailing // the whole log fits
+	if last == 0 || n == last-first+1 {
+		return maxTrailing // the whole log fits
 	}
 	return max(n, minTrailing)
 }

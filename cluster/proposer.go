@@ -27,8 +27,8 @@ func (n *Node) Begin() (fsm.Turn, error) {
 	case <-n.stopping:
 		return fsm.Turn{}, errClosed
 	}
-	l := n.lead.Load()
-	if l == nil || n.transferring.Load() {
+	l := n.reign()
+	if l == nil {
 		n.endTurn()
 		return fsm.Turn{}, errNotLeading
 	}
@@ -111,8 +111,8 @@ const (
 // tick proposes an empty batch if nothing was committed for a while, and stops a
 // node that leads and cannot write.
 func (n *Node) tick() {
-	l := n.lead.Load()
-	if l == nil || n.transferring.Load() {
+	l := n.reign()
+	if l == nil {
 		return
 	}
 	quiet := n.clock.Boot() - max(n.committed.Load(), l.since)

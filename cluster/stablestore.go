@@ -12,7 +12,7 @@ import (
 // stableStore is raft's memory of terms and votes, in the file of the log: each
 // value with a checksum, and a stop at the first failure.
 type stableStore struct {
-	bolt *raftboltdb.BoltStore
+	bolt boltFile
 	path string
 	disk *disk
 }

@@ -1,0 +1,150 @@
+package cluster
+
+import (
+	"testing"
+	"time"
+)
+
+// clusterTime is the time of the leader's next decision.
+func clusterTime(t *testing.T, n *testNode) int64 {
+	t.Helper()
+	turn, err := n.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.Abort()
+	return turn.At
+}
+
+func near(t *testing.T, what string, got, want int64, slack time.Duration) {
+	t.Helper()
+	if d := time.Duration(got - want); d < -slack || d > slack {
+		t.Errorf("%s: cluster time is %s off", what, d)
+	}
+}
+
+// Wall clocks mean nothing once cluster time has started; a failover loses a
+// network delay and gains nothing.
+func TestFailoverKeepsClusterTimeWhateverTheWallClocksSay(t *testing.T) {
+	c := startTestCluster(t, 3)
+	old := c.leader()
+	put(t, old, "a")
+	c.converge()
+	for i, n := range c.nodes {
+		n.clock.wall.Store(int64(time.Duration(i-1) * 365 * 24 * time.Hour))
+	}
+	const passed = time.Hour
+	for _, n := range c.nodes {
+		n.clock.boot.Add(int64(passed)) // on every machine, as time does
+	}
+	want := clusterTime(t, old)
+	begun := machineClock{}.Boot()
+	c.sever(old)
+	next := c.leader(old)
+	got := clusterTime(t, next)
+	elapsed := machineClock{}.Boot() - begun
+	if got > want+elapsed {
+		t.Errorf("cluster time gained %s", time.Duration(got-want-elapsed))
+	}
+	near(t, "after a failover", got, want+elapsed, 100*time.Millisecond)
+}
+
+// reboot stops all nodes and starts those given, each as on a rebooted machine
+// unless kept says that its machine was not.
+func (c *testCluster) reboot(kept *testNode, walls ...time.Duration) {
+	c.t.Helper()
+	c.stop()
+	for i, n := range c.nodes {
+		n.clock.wall.Store(int64(walls[i]))
+		if n != kept {
+			n.clock.bootID = "another boot"
+			n.clock.boot.Store(-machineClock{}.Boot()) // it starts at 0
+		}
+		c.start(n)
+	}
+}
+
+func TestAllMachinesRebootedTheLowestWallClockCounts(t *testing.T) {
+	c := startTestCluster(t, 3)
+	put(t, c.leader(), "a")
+	c.converge()
+	before := clusterTime(t, c.leader())
+	c.reboot(nil, 10*time.Hour, 20*time.Hour, 30*time.Hour)
+	got := clusterTime(t, c.leader())
+	// All three are up, but one may be too slow to be heard.
+	if ahead := time.Duration(got - before); ahead < 9*time.Hour || ahead > 21*time.Hour {
+		t.Errorf("cluster time moved by %s; the wall clocks by 10, 20 and 30 hours", ahead)
+	}
+}
+
+func TestWallClocksBehindDoNotTurnClusterTimeBack(t *testing.T) {
+	c := startTestCluster(t, 3)
+	put(t, c.leader(), "a")
+	c.converge()
+	before := c.leader().FSM().Time()
+	c.reboot(nil, -10*time.Hour, -20*time.Hour, -30*time.Hour)
+	if got := clusterTime(t, c.leader()); got < before {
+		t.Errorf("cluster time went back by %s", time.Duration(before-got))
+	}
+}
+
+// One machine that was not rebooted knows the time, and the others ask it.
+func TestOneReceiptIsEnough(t *testing.T) {
+	c := startTestCluster(t, 3)
+	put(t, c.leader(), "a")
+	c.converge()
+	before := clusterTime(t, c.leader())
+	begun := machineClock{}.Boot()
+	keeper := c.others(c.leader())[0]
+	c.reboot(keeper, 10*time.Hour, 20*time.Hour, 30*time.Hour)
+	eventually(t, "the keeper of a receipt to be up", func() bool { _, ok := keeper.receipts.estimate(keeper.clock.Boot()); return ok })
+	got := clusterTime(t, c.leader())
+	near(t, "with one receipt left", got, before+machineClock{}.Boot()-begun, time.Second)
+}
+
+func TestWallClockFarAheadIsNotBelieved(t *testing.T) {
+	c := startTestCluster(t, 1)
+	n := c.nodes[0]
+	put(t, c.leader(), "a")
+	before := c.leader().FSM().Time()
+	c.reboot(nil, 500*24*time.Hour)
+	near(t, "with a wall clock 500 days ahead", clusterTime(t, c.leader()), before, 5*time.Second)
+	if n.Status().BoundedClock != 1 {
+		t.Error("nobody was told")
+	}
+}
+
+func TestFirstLeadersWallClockStartsClusterTime(t *testing.T) {
+	c := newTestCluster(t, 1)
+	n := c.nodes[0]
+	n.clock.wall.Store(int64(-3 * 365 * 24 * time.Hour))
+	c.start(n)
+	near(t, "at the start", clusterTime(t, c.leader()), n.clock.Wall(), time.Second)
+}
+
+func TestIdleLeaderTicks(t *testing.T) {
+	c := startTestCluster(t, 1)
+	n := c.leader()
+	last := n.FSM().State().Last
+	n.tick()
+	if got := n.FSM().State().Last; got != last {
+		t.Fatalf("a tick right after a batch: %d after %d", got, last)
+	}
+	n.clock.boot.Add(int64(tickEvery))
+	n.tick()
+	if got := n.FSM().State(); got.Last <= last || got.Last != got.Applied {
+		t.Errorf("idle for %s and no tick: %+v", tickEvery, got)
+	}
+}
+
+func TestLeaderThatCannotWriteStops(t *testing.T) {
+	c := startTestCluster(t, 1)
+	n := c.leader()
+	n.turn <- struct{}{} // a batch that never ends
+	n.clock.boot.Add(int64(time.Minute) + 1)
+	n.tick()
+	if n.fatalReason() == nil {
+		t.Error("no write succeeded for a minute, and it goes on leading")
+	}
+	n.endTurn()
+}

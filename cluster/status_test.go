@@ -1,0 +1,163 @@
+package cluster
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"limitd/snapshot"
+)
+
+func TestEveryNodeTellsTheSameOfTheCluster(t *testing.T) {
+	c := startTestCluster(t, 3)
+	l := c.leader()
+	put(t, l, "a")
+	c.converge()
+	inTouch(t, c.nodes...)
+	for _, n := range c.nodes {
+		var rows []NodeInfo
+		eventually(t, n.cfg.ID+" to hear from all", func() bool {
+			rows = n.Nodes()
+			for _, r := range rows {
+				if r.ContactMS < 0 || r.Version != "test" || r.Applied == 0 {
+					return false
+				}
+			}
+			return len(rows) == 3
+		})
+		for i, r := range rows {
+			of := c.nodes[i]
+			role := "voter"
+			if of == l {
+				role = "leader"
+			}
+			if m := of.cfg.self(); r.ID != m.ID || r.Resp != m.Resp || r.Peer != m.Peer || r.RaftID != of.raftID || r.Role != role {
+				t.Errorf("%s says of %s (%s): %+v", n.cfg.ID, m.ID, role, r)
+			}
+		}
+		s := n.Status()
+		role := "follower"
+		if n == l {
+			role = "leader"
+		}
+		if s.Role != role || s.LeaderID != l.cfg.ID || s.LeaderRaftID != l.raftID || s.LeaderResp != l.cfg.self().Resp ||
+			s.Voters != 3 || !s.Ready || len(s.ClusterID) != 32 || s.Generation != 1 || s.DiskFree == 0 || s.LogWrites == 0 {
+			t.Errorf("%s, a %s: %+v", n.cfg.ID, role, s)
+		}
+	}
+}
+
+func TestNodeThatWaitsForItsClusterSaysSo(t *testing.T) {
+	c := newTestCluster(t, 3)
+	n := c.nodes[1]
+	c.start(n)
+	if s := n.Status(); s.Role != "waiting" || s.Ready || s.LeaderID != "" {
+		t.Errorf("%+v", s)
+	}
+	for _, r := range n.Nodes() {
+		if r.Role != "none" || r.RaftID != "" {
+			t.Errorf("%+v", r)
+		}
+	}
+	if err := n.Transfer(""); err == nil {
+		t.Error("leadership was handed over by nobody")
+	}
+	if _, err := n.SaveSnapshot(); err == nil {
+		t.Error("a snapshot of nothing")
+	}
+}
+
+func TestSavedSnapshotsOfEqualStatesAreEqual(t *testing.T) {
+	c := startTestCluster(t, 3)
+	for _, key := range []string{"a", "b", "c"} {
+		put(t, c.leader(), key)
+	}
+	c.converge()
+	var first []byte
+	for _, n := range c.nodes {
+		path, err := n.SaveSnapshot()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if filepath.Dir(path) != filepath.Join(n.cfg.DataDir, "backups") {
+			t.Errorf("saved to %s", path)
+		}
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info, err := snapshot.Inspect(bytes.NewReader(b)); err != nil || info.Records != 4 {
+			t.Errorf("%+v, %v", info, err)
+		}
+		if first == nil {
+			first = b
+		}
+		if !bytes.Equal(b, first) {
+			t.Errorf("%s saved other bytes than %s", n.cfg.ID, c.nodes[0].cfg.ID)
+		}
+	}
+}
+
+func TestDisksBelowTheirFloor(t *testing.T) {
+	for low := range 4 { // so many nodes have little disk left
+		c := startTestCluster(t, 3, func(cfg *Config) {
+			if cfg.ID <= fmt.Sprint("n", low) {
+				cfg.MinFreeDisk = 1 << 62
+			}
+		})
+		last := c.nodes[2]
+		if l := c.leader(); low < 3 && l != last { // a leader with enough of its own
+			eventually(t, "n3 to be caught up", func() bool { _, err := l.successor("n3"); return err == nil })
+			if err := l.Transfer("n3"); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "n3 to lead", last.Leading)
+		}
+		for _, n := range c.nodes[:2] {
+			eventually(t, "the leader to hear from "+n.cfg.ID, func() bool { _, ok := last.polledPeer(n.cfg.ID); return ok })
+		}
+		last.judgeDisks()
+		if got, want := last.DiskLow(), low >= 2; got != want {
+			t.Errorf("%d of 3 disks are low: the leader says %v", low, got)
+		}
+		c.stop()
+	}
+}
+
+func TestSnapshotIsTakenWhenEnoughHasChanged(t *testing.T) {
+	c := startTestCluster(t, 1, func(cfg *Config) { cfg.SnapshotThreshold = 10; cfg.SnapshotInterval = 20 * time.Millisecond })
+	n := c.leader()
+	for i := range 20 {
+		put(t, n, string(rune('a'+i)))
+	}
+	eventually(t, "raft's own snapshot", func() bool { return n.Status().SnapshotIndex > 10 })
+}
+
+// Raft repeats itself at every attempt; the log must not.
+func TestRaftsLogIsQuiet(t *testing.T) {
+	var out bytes.Buffer
+	l := raftLogger(slog.New(slog.NewTextHandler(&out, nil)))
+	l.Info("entering follower state", "leader", "n1")
+	l.Debug("votes", "n", 2)
+	if out.Len() > 0 {
+		t.Errorf("raft's daily business was logged: %s", out.String())
+	}
+	for range 5 {
+		l.Error("failed to heartbeat to", "peer", "n2", "servers", hclog.Fmt("%d of %d", 1, 3))
+	}
+	if got := out.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "raft: failed to heartbeat to") ||
+		!strings.Contains(got, `servers="1 of 3"`) || !strings.Contains(got, "WARN") {
+		t.Errorf("five times the same trouble gave\n%s", got)
+	}
+	l.Warn("something else")
+	if got := out.String(); strings.Count(got, "\n") != 2 {
+		t.Errorf("another message was dropped:\n%s", got)
+	}
+}

@@ -1,0 +1,138 @@
+package cluster
+
+import (
+	"testing"
+	"time"
+)
+
+// stops waits until the node is out of touch and returns how long that took by its
+// own boot clock.
+func stops(t *testing.T, n *testNode) time.Duration {
+	t.Helper()
+	begun := n.clock.Boot()
+	eventually(t, n.cfg.ID+" to be out of touch", func() bool { _, ok := n.Touch(); return !ok })
+	return time.Duration(n.clock.Boot() - begun)
+}
+
+func inTouch(t *testing.T, nodes ...*testNode) {
+	t.Helper()
+	for _, n := range nodes {
+		eventually(t, n.cfg.ID+" to be in touch", func() bool { _, ok := n.Touch(); return ok })
+	}
+}
+
+// pollSlack is what the polling of a test may add, on a busy machine.
+const pollSlack = 100 * time.Millisecond
+
+func TestLeaderThatIsCutOffStopsWithinAHeartbeat(t *testing.T) {
+	c := startTestCluster(t, 3)
+	l := c.leader()
+	inTouch(t, c.nodes...)
+	c.sever(l)
+	if took := stops(t, l); took > testHeartbeat+pollSlack {
+		t.Errorf("it went on for %s, a heartbeat timeout is %s", took, testHeartbeat)
+	}
+	c.heal()
+	inTouch(t, c.nodes...)
+}
+
+// The leader's rule is compared when it answers: a process that was stopped for a
+// while must not answer from what it knew before.
+func TestLeaderThatSleptIsOutOfTouch(t *testing.T) {
+	c := startTestCluster(t, 3)
+	l := c.leader()
+	inTouch(t, l)
+	c.sever(l) // nothing refreshes the mark
+	l.clock.boot.Add(int64(testHeartbeat))
+	if _, ok := l.Touch(); ok {
+		t.Error("a heartbeat timeout after its last acknowledgement it answers")
+	}
+}
+
+func TestFollowerThatIsCutOffStopsWithinAHeartbeat(t *testing.T) {
+	c := startTestCluster(t, 3)
+	f := c.others(c.leader())[0]
+	inTouch(t, f)
+	c.sever(f)
+	if took := stops(t, f); took > testHeartbeat+pollSlack {
+		t.Errorf("it went on for %s, a heartbeat timeout is %s", took, testHeartbeat)
+	}
+	f.clock.boot.Add(int64(time.Hour))
+	if _, ok := f.Touch(); ok {
+		t.Error("an hour later it answers from old state")
+	}
+	c.heal()
+	inTouch(t, f)
+}
+
+// Heartbeats go on while a follower does not apply: contact proves nothing.
+func TestFollowerThatDoesNotApplyIsOutOfTouch(t *testing.T) {
+	c := newTestCluster(t, 3)
+	gates := map[*testNode]chan struct{}{}
+	for _, tn := range c.nodes {
+		n, err := Open(tn.cfg, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tn.Node = n
+		gate := make(chan struct{}, 1) // holds a token while applying may go on
+		gate <- struct{}{}
+		gates[tn] = gate
+		n.FSM().OnApplied(func(uint64) { gate <- <-gate })
+		if err := n.Start(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l := c.leader()
+	f := c.others(l)[0]
+	put(t, l, "a")
+	inTouch(t, f)
+	<-gates[f] // it stops at the end of the next entry
+	put(t, l, "b")
+	put(t, l, "c")
+	stops(t, f)
+	heard := f.arrivals.heard.Load()
+	eventually(t, "another heartbeat", func() bool { return f.arrivals.heard.Load() > heard })
+	if _, ok := f.Touch(); ok {
+		t.Error("it hears the leader, has not applied what is committed, and answers")
+	}
+	gates[f] <- struct{}{}
+	inTouch(t, f)
+}
+
+func TestFollowersTimeIsNeverAhead(t *testing.T) {
+	c := startTestCluster(t, 3)
+	l := c.leader()
+	put(t, l, "a")
+	inTouch(t, c.nodes...)
+	begun := l.clock.Boot()
+	for l.clock.Boot()-begun < int64(200*time.Millisecond) {
+		for _, f := range c.others(l) {
+			ft, _ := f.Touch()
+			lt, _ := l.Touch()
+			if ft > lt {
+				t.Fatalf("%s says %d, the leader a moment later %d", f.cfg.ID, ft, lt)
+			}
+			if lt-ft > int64(time.Second) {
+				t.Fatalf("%s is %s behind", f.cfg.ID, time.Duration(lt-ft))
+			}
+		}
+	}
+}
+
+func TestTouchAllocatesNothing(t *testing.T) {
+	c := startTestCluster(t, 3)
+	l := c.leader()
+	inTouch(t, c.nodes...)
+	for _, n := range []*testNode{l, c.others(l)[0]} {
+		if allocs := testing.AllocsPerRun(1000, func() { n.Touch() }); allocs >= 1 {
+			t.Errorf("%s: %v allocations", n.cfg.ID, allocs)
+		}
+	}
+}
+
+func BenchmarkBootClock(b *testing.B) {
+	for b.Loop() {
+		machineClock{}.Boot()
+	}
+}
