@@ -225,6 +225,44 @@ func TestDamagedLogIsNamedOrHarmless(t *testing.T) {
 	}
 }
 
+// A page that says it holds fewer entries than it does would end the log early,
+// and the node would have forgotten what it acknowledged.
+func TestLogThatLostItsTailIsNamed(t *testing.T) {
+	dir := t.TempDir()
+	s, _ := openTestLog(t, dir, func(err error) { t.Error(err) })
+	for i := uint64(1); i <= 60; i++ {
+		mustStore(t, s, entries(i, i))
+	}
+	s.bolt.Close()
+	if _, _, err := loadIdentity(dir, "n1"); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(s.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole = whole[:48*4096] // the rest is empty
+	named := 0
+	for page := 2; page < 48; page++ {
+		for bit := range 7 {
+			b := bytes.Clone(whole)
+			b[page*4096+10] ^= 1 << bit // the low byte of its count
+			if err := os.WriteFile(s.path, b, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := readAll(dir); err != nil {
+				named++
+				if !strings.Contains(err.Error(), "join again") {
+					t.Fatalf("page %d, bit %d: %v", page, bit, err)
+				}
+			}
+		}
+	}
+	if named == 0 {
+		t.Error("no page in use was hit")
+	}
+}
+
 // readAll opens the log of a directory as a node does, and compares what it finds
 // with what was written.
 func readAll(dir string) error {
@@ -245,6 +283,19 @@ func readAll(dir string) error {
 		}
 	}
 	return nil
+}
+
+func TestRowsOfVersion1(t *testing.T) {
+	golden, err := os.ReadFile(filepath.Join("testdata", "rows_v1.golden"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := raft.Log{Index: 258, Term: 7, Type: raft.LogCommand, Data: []byte("an entry")}
+	got := fmt.Sprintf("entry 258 term 7 %q: %x\nCurrentTerm 7: %x\n",
+		e.Data, appendEntrySum(nil, &e), sealValue([]byte("CurrentTerm"), []byte{0, 0, 0, 0, 0, 0, 0, 7}))
+	if got != string(golden) {
+		t.Errorf("the rows are\n%s, version 1 is\n%s", got, golden)
+	}
 }
 
 func TestHoleInTheLogIsNamed(t *testing.T) {

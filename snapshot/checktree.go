@@ -60,13 +60,19 @@ func (c *boltCheck) tree(id uint64, low, high []byte, depth int) error {
 	}
 	ne := binary.NativeEndian
 	key := low
+	at := boltPageHeader + count*boltElement // where the next key must be
 	for i := range count {
 		next := high
 		e, err := c.element(id, page, i, count)
 		if err != nil {
 			return err
 		}
-		if key, err = c.key(id, page, e, int(ne.Uint32(page[e:])), int(ne.Uint32(page[e+4:])), i, key, high); err != nil {
+		pos, ksize := int(ne.Uint32(page[e:])), int(ne.Uint32(page[e+4:]))
+		if e+pos != at {
+			return c.bad("page %d, element %d: its key is at %d, not at %d", id, i, e+pos, at)
+		}
+		at += ksize
+		if key, err = c.key(id, page, e, pos, ksize, i, key, high); err != nil {
 			return err
 		}
 		if i+1 < count {
@@ -82,16 +88,22 @@ func (c *boltCheck) tree(id uint64, low, high []byte, depth int) error {
 	return nil
 }
 
-// leaf checks a page of keys and values, which may be buckets.
+// leaf checks a page of keys and values, which may be buckets. bbolt packs them behind the last element, so a page that says it has
+// fewer elements than were written, and would lose its last keys without a trace, is found by where its first key is.
 func (c *boltCheck) leaf(id uint64, page []byte, count int, low, high []byte, depth int) error {
 	ne := binary.NativeEndian
 	key := low
+	at := boltPageHeader + count*boltElement // where the next key must be
 	for i := range count {
 		e, err := c.element(id, page, i, count)
 		if err != nil {
 			return err
 		}
 		flags, pos, ksize, vsize := ne.Uint32(page[e:]), int(ne.Uint32(page[e+4:])), int(ne.Uint32(page[e+8:])), int(ne.Uint32(page[e+12:]))
+		if e+pos != at {
+			return c.bad("page %d, element %d: its key is at %d, not at %d", id, i, e+pos, at)
+		}
+		at += ksize + vsize
 		if key, err = c.key(id, page, e, pos, ksize, i, key, high); err != nil {
 			return err
 		}
