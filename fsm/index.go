@@ -84,7 +84,7 @@ func (x *index) resize(homes int) {
 	}
 }
 
-// push adds a slot whose tag is not below any other's. used is ... the position after the last one.
+// push adds a slot whose tag is not below any other's.
 func (x *index) push(s slot) {
 	i := x.home(s.tag)
 	for x.slots[i].ref != 0 {

@@ -43,7 +43,7 @@ func (t *Table) sweepStep(n int, now int64) (dropped int) {
 // is in use, so that memory comes back after a peak. It waits while a snapshot
 // has pages to walk.
 func (s *shard) compact() {
-	const small = 64 << 10
+	const small = 16 << 10
 	sparse := s.idle > s.held/2 || s.homes > firstHomes && s.n < s.homes/4
 	if s.pending > 0 || !sparse || s.held+int64(len(s.slots))*slotSize <= small {
 		return

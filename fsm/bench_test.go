@@ -1,0 +1,91 @@
+package fsm
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+)
+
+const benchKeys = 1_000_000
+
+func BenchmarkGet(b *testing.B) {
+	f := New(nil)
+	fill(b, f, benchKeys, 1<<62)
+	tab, keys := f.Table(), make([][]byte, 1<<16)
+	for i := range keys {
+		keys[i] = key(i * 15485863 % benchKeys)
+	}
+	var dst [16]byte
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		k := keys[i&(len(keys)-1)]
+		if _, _, ok := tab.Get(tab.Hash(0, k), 0, k, []byte{1}, dst[:]); !ok {
+			b.Fatal("not found")
+		}
+	}
+}
+
+// BenchmarkApply changes existing keys of a table of a million, 8192 to a batch; ns/key is what one effect takes.
+func BenchmarkApply(b *testing.B) {
+	for _, size := range []int{1, 100, 8192} {
+		b.Run(fmt.Sprint(size), func(b *testing.B) {
+			f := New(nil)
+			fill(b, f, benchKeys, 1<<61)
+			entries, effects := make([][]byte, 64), make([]Effect, size)
+			for i := range entries {
+				for j := range effects {
+					effects[j] = admit((i*size+j)*15485863%benchKeys, 1<<61+int64(i))
+				}
+				entries[i] = AppendEntry(nil, Turn{0, 1, 1}, effects)
+			}
+			l := logOf(0, Turn{})
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				b.StopTimer()
+				l.Index = f.Applied() + 1
+				l.Data = AppendEntry(l.Data[:0], Turn{f.State().Last, 1, 1}, nil) // the entry on this machine's state
+				_, body, _ := decodeAll(entries[i%64])
+				l.Data = AppendEntry(l.Data[:0], Turn{f.State().Last, 1, 1}, body)
+				b.StartTimer()
+				if r := f.Apply(l).(Result); r.Outcome != Applied {
+					b.Fatal(r)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*size), "ns/key")
+		})
+	}
+}
+
+// BenchmarkLife fills a table, begins a snapshot, gathers it, flushes: memory, and how long each holds up applying.
+func BenchmarkLife(b *testing.B) {
+	for _, n := range []int{1_000_000, 5_000_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			for b.Loop() {
+				f := New(nil)
+				at := time.Now()
+				fill(b, f, n, 1<<62)
+				b.ReportMetric(float64(time.Since(at).Nanoseconds())/float64(n), "fill-ns/key")
+				b.ReportMetric(float64(f.Table().Bytes())/float64(n), "bytes/key")
+				at = time.Now()
+				runtime.GC()
+				b.ReportMetric(float64(time.Since(at).Microseconds()), "gc-µs")
+				at = time.Now()
+				s, _ := f.Snapshot()
+				b.ReportMetric(float64(time.Since(at).Microseconds()), "snapshot-µs")
+				at = time.Now()
+				x := s.(*stateSnapshot)
+				x.gathered = x.table.gather()
+				b.ReportMetric(float64(time.Since(at).Nanoseconds())/float64(n), "gather-ns/key")
+				at = time.Now()
+				x.records()
+				b.ReportMetric(float64(time.Since(at).Nanoseconds())/float64(n), "sort-ns/key")
+				x.written = true
+				s.Release()
+				at = time.Now()
+				apply(b, f, f.Applied()+1, 1, Effect{Op: OpClearAll})
+				b.ReportMetric(float64(time.Since(at).Microseconds()), "flush-µs")
+			}
+		})
+	}
+}
