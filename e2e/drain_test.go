@@ -82,3 +82,32 @@ func TestSecondSignalStopsAtOnce(t *testing.T) {
 		t.Errorf("the second signal took %v", took)
 	}
 }
+
+// TestLeaderThatStopsKeepsAnswering: clients of a leader that was told to stop
+// have 2 s to see that they must go elsewhere; old and new connections are
+// answered meanwhile, and the count goes on.
+func TestLeaderThatStopsKeepsAnswering(t *testing.T) {
+	const limit = 1_000_000
+	c := startCluster(t, 3)
+	leader := c.leader()
+	open := leader.r
+	var all tally
+	if !all.call(open, "kept", limit) {
+		t.Fatal(all)
+	}
+	began := time.Now()
+	if err := leader.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	for time.Since(began) < 1500*time.Millisecond {
+		for what, r := range map[string]client{"an open": open, "a new": dial(t, leader.resp)} {
+			if !all.call(r, "kept", limit) {
+				t.Fatalf("%v after SIGTERM %s connection to the leader is not answered: %v", time.Since(began), what, all)
+			}
+		}
+	}
+	if code := leader.wait(10 * time.Second); code != 0 {
+		t.Errorf("the leader ended with code %d", code)
+	}
+	checkCount(t, c.others(leader)[0].r, "kept", limit, all)
+}

@@ -18,7 +18,9 @@ type handClock struct{ ahead *atomic.Int64 }
 
 var started = time.Now()
 
-func (c handClock) Boot() int64    { return int64(time.Since(started)) + int64(time.Hour) + c.ahead.Load() }
+func (c handClock) Boot() int64 {
+	return int64(time.Since(started)) + int64(time.Hour) + c.ahead.Load()
+}
 func (c handClock) BootID() string { return "one boot" }
 func (c handClock) Wall() int64    { return time.Now().UnixNano() + c.ahead.Load() }
 

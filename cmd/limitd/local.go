@@ -174,7 +174,7 @@ func (l *local) running() int {
 // meanwhile, or too long a wait, kills what is left.
 func (l *local) stop(signals <-chan os.Signal) error {
 	l.signal(syscall.SIGTERM)
-	patience := time.After(handOver + drainTime + 6*time.Second)
+	patience := time.After(grace + drainTime + 6*time.Second)
 	var err error
 	for l.running() > 0 {
 		select {

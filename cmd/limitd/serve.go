@@ -28,7 +28,7 @@ func newServe() *cobra.Command {
 With --config, the node named by --node of the cluster that FILE describes.
 Without, a cluster of one: durable, and ready at once.
 
-On the first signal a leader hands over and keeps answering for up to 2 s, then
+On the first signal a leader hands over and keeps answering for 2 s, then
 connections are drained and the node stops. A second signal stops it at once.`,
 		Example: `  limitd serve
   limitd serve --listen 127.0.0.1:6390 --data-dir /var/lib/limitd

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	handOver    = 2 * time.Second // a stopping leader answers this long while leadership moves
+	grace       = 2 * time.Second // a stopping leader answers this long while leadership and clients move
 	drainTime   = 2 * time.Second // then its connections may finish this long
 	singleReady = 5 * time.Second // a cluster of one elects itself before it accepts clients
 )
@@ -63,19 +63,11 @@ func openServer(cfg Config, self NodeConfig, log *slog.Logger) (*server, error) 
 	return s, nil
 }
 
-// stop hands over leadership, drains clients, and closes the rooms.
+// stop hands over leadership, answers for the rest of the grace, drains clients,
+// and closes the rooms.
 func (s *server) stop() error {
 	if s.voters > 1 && s.node.Leading() {
-		moved := make(chan error, 1)
-		go func() { moved <- s.node.Transfer("") }()
-		select {
-		case err := <-moved:
-			if err != nil {
-				s.log.Warn("leadership was not handed over; the others will elect", "error", err)
-			}
-		case <-time.After(handOver):
-			s.log.Warn("leadership was not handed over in time; the others will elect", "waited", handOver)
-		}
+		s.handOver(time.After(grace))
 	}
 	s.resp.Drain(drainTime)
 	s.limiter.Close()
@@ -84,6 +76,24 @@ func (s *server) stop() error {
 	}
 	s.log.Info("stopped")
 	return nil
+}
+
+// handOver moves leadership to another node and returns when the grace is over.
+// Meanwhile clients are answered, through the new leader as soon as there is
+// one: they see this node go when another one is ready, and not before.
+func (s *server) handOver(graceOver <-chan time.Time) {
+	moved := make(chan error, 1)
+	go func() { moved <- s.node.Transfer("") }()
+	select {
+	case err := <-moved:
+		if err != nil {
+			s.log.Warn("leadership was not handed over; the others will elect", "error", err)
+		}
+	case <-graceOver:
+		s.log.Warn("leadership was not handed over in time; the others will elect", "waited", grace)
+		return
+	}
+	<-graceOver
 }
 
 func (s *server) clusterConfig(cfg Config, self NodeConfig) cluster.Config {
