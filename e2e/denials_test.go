@@ -49,13 +49,17 @@ func TestFloodOfDenialsCostsNoDiskAndNoLeader(t *testing.T) {
 	if n := after.entries - before.entries; n > ticks {
 		t.Errorf("the log grew by %d entries, and %d ticks can have been due", n, ticks)
 	}
+	// Each log write is synced; a tick is one on each node.
+	if n := after.syncs - before.syncs; n > ticks*3 {
+		t.Errorf("%d synced writes for %d denials, and %d can have been due to ticks", n, flood, ticks*3)
+	}
 	if n := after.written - before.written; n > (ticks+1)*3*256<<10 {
 		t.Errorf("%d bytes went to disk for %d denials", n, flood)
 	}
 	if n := after.leaderDecided - before.leaderDecided; n != 0 {
 		t.Errorf("the leader decided %d calls", n)
 	}
-	// The leader was asked for INFO once in between, by this test.
+	// The leader was asked for INFO twice in between, by this test.
 	if n := after.leaderCommands - before.leaderCommands; n > 2 {
 		t.Errorf("the leader's command counter moved by %d", n)
 	}
@@ -67,6 +71,7 @@ func TestFloodOfDenialsCostsNoDiskAndNoLeader(t *testing.T) {
 // measured is what a flood of denials must not move, and what it must.
 type measured struct {
 	entries        int64 // newest committed log index
+	syncs          int64 // synced log writes of all nodes
 	written        int64 // bytes that all nodes caused to be written to storage
 	leaderDecided  int64
 	leaderCommands int64
@@ -83,6 +88,7 @@ func measure(t *testing.T, c *cluster, leader, follower *node) measured {
 		deniedHere:     number(t, f, "denied_local"),
 	}
 	for _, nd := range c.nodes {
+		m.syncs += number(t, nd.r.info(), "raft_log_writes")
 		m.written += storageBytes(t, nd.pid())
 	}
 	return m

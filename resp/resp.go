@@ -94,6 +94,10 @@ type Status struct {
 	Voters               int
 	DiskFree             int64 // bytes
 	Ready                bool  // this node answers
+
+	LogWrites    uint64        // synced writes of log, term and vote since the start
+	LogWriteP99  time.Duration // upper bound, of those
+	BoundedClock uint64        // leaderships here whose clock was too far ahead to be believed
 }
 
 // NodeInfo is one row of RL.CLUSTER NODES.

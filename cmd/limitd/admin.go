@@ -30,6 +30,10 @@ func (a admin) Status() resp.Status {
 		Voters:     s.Voters,
 		DiskFree:   s.DiskFree,
 		Ready:      s.Ready,
+
+		LogWrites:    s.LogWrites,
+		LogWriteP99:  s.LogWriteP99,
+		BoundedClock: s.BoundedClock,
 	}
 }
 
