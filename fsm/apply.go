@@ -72,6 +72,9 @@ func tooFarAhead(at, now int64) bool {
 
 // set takes over the cluster id and offset that the entry sets; false if the id is set already.
 func (s *State) set(e *entry) bool {
+	if !e.settings {
+		return true
+	}
 	for d := e.effects(0); len(d.rest) > 0; {
 		d.mustNext()
 		switch x := &d.effect; x.Op {

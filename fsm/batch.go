@@ -137,6 +137,7 @@ func (b *batch) apply(t *Table, e *entry, now int64) {
 		}
 		s, clears := &t.shard[i], b.clears
 		s.mu.Lock()
+		s.warm(group)
 		for j := range group {
 			for ; len(clears) > 0 && clears[0].pos < group[j].pos; clears = clears[1:] {
 				s.wipe(clears[0].ns, clears[0].all)
@@ -148,6 +149,22 @@ func (b *batch) apply(t *Table, e *entry, now int64) {
 		}
 		s.account()
 		s.mu.Unlock()
+	}
+}
+
+// warm reads the slots of the group and then the blocks, so that the processor
+// waits for many of them at a time and not for one after the other.
+func (s *shard) warm(group []op) {
+	if s.n == 0 || len(group) < 2 {
+		return
+	}
+	for j := range group {
+		s.touched += s.slots[s.home(tagOf(group[j].hash))].tag
+	}
+	for j := range group {
+		if r := s.slots[s.seek(tagOf(group[j].hash))].ref; r != 0 {
+			s.touched += uint32(s.at(r)[blkNS])
+		}
 	}
 }
 

@@ -43,10 +43,9 @@ func (t *Table) begin() {
 	}
 }
 
-// gather returns what was pending, as it was at begin, in no order. Tombstones
+// gather appends what was pending, as it was at begin, in no order. Tombstones
 // leave the table. It takes a shard's lock for one page at a time.
-func (t *Table) gather() []snapshot.Record {
-	var all []snapshot.Record
+func (t *Table) gather(all []snapshot.Record) []snapshot.Record {
 	for i := range t.shard {
 		s := &t.shard[i]
 		s.mu.Lock()
@@ -96,11 +95,18 @@ func (t *Table) retract() {
 	}
 }
 
-// remark marks what was gathered but not written. What changed since is newer, and marked already.
-func (t *Table) remark(records []snapshot.Record) {
+// putBack marks what a snapshot had taken and did not write. What changed since is newer, and marked already.
+func (t *Table) putBack(records []snapshot.Record) {
 	for i := range records {
-		if err := t.touch(records[i].Name); err != nil {
-			panic("fsm: " + err.Error()) // gather made the name
+		switch name := records[i].Name; len(name) {
+		case 0:
+			t.wiped.add(0, true)
+		case 1:
+			t.wiped.add(name[0], false)
+		default:
+			if err := t.touch(name); err != nil {
+				panic("fsm: " + err.Error()) // gather made the name
+			}
 		}
 	}
 }

@@ -113,8 +113,9 @@ func EntryTime(data []byte) (at int64, ok bool) {
 // entry is a checked entry. body holds count effects, each of which decodes without error.
 type entry struct {
 	Turn
-	count uint64
-	body  []byte
+	count    uint64
+	body     []byte
+	settings bool // it sets the cluster id or the offset
 }
 
 // parseEntry checks all of an entry and allocates nothing unless it fails. What
@@ -146,6 +147,7 @@ func parseEntry(data []byte) (entry, error) {
 		if err := d.next(); err != nil {
 			return entry{}, fmt.Errorf("%w: effect %d of %d: %w", errDamaged, i+1, e.count, err)
 		}
+		e.settings = e.settings || d.effect.Op == OpSetCluster || d.effect.Op == OpSetOffset
 	}
 	if len(d.rest) > 0 {
 		return entry{}, fmt.Errorf("%w: %d bytes after the last effect", errDamaged, len(d.rest))

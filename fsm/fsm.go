@@ -40,9 +40,9 @@ var (
 	_ raft.ConfigurationStore = (*FSM)(nil)
 )
 
-// New makes an empty machine. Its snapshots go to and come from the sinks and
-// readers that raft hands over, which are the store's.
-func New(store *snapshot.Store) *FSM {
+// New makes an empty machine. It meets the store only through the sinks and
+// readers that raft hands over, which must be a [snapshot.Store]'s.
+func New(_ *snapshot.Store) *FSM {
 	f := &FSM{}
 	f.table.Store(newTable([16]byte{}))
 	f.points.startAt(0, 0)

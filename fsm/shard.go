@@ -15,7 +15,8 @@ type shard struct {
 	pending int  // blocks that bear the other mark
 	aside   copies
 
-	reported int64 // bytes that table.bytes knows of
+	touched  uint32 // by warm, which would be optimized away without
+	reported int64  // bytes that table.bytes knows of
 }
 
 // find returns the block of a record and its slot, be it a tombstone; nil if there is none.

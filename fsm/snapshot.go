@@ -16,12 +16,11 @@ type stateSnapshot struct {
 	fsm      *FSM
 	table    *Table
 	header   snapshot.Header
-	wiped    []snapshot.Record
+	records  []snapshot.Record // namespaces that were cleared; from Persist on also what the table gave
 	logBytes int64
 
-	sink     *snapshot.Sink    // once Commit was called
-	gathered []snapshot.Record // once gather was
-	written  bool
+	sink    *snapshot.Sink // once Commit was called
+	written bool
 }
 
 // Snapshot begins a snapshot; it does not wait for anything, and copies nothing.
@@ -35,10 +34,10 @@ func (f *FSM) Snapshot() (raft.FSMSnapshot, error) {
 	if f.running != nil {
 		return nil, errors.New("another snapshot is being written")
 	}
-	s := &stateSnapshot{fsm: f, table: f.Table(), header: f.state.Header, wiped: f.Table().wiped.take(), logBytes: f.logBytes.Swap(0)}
-	s.table.begin()
-	f.running = s
-	return s, nil
+	t := f.Table()
+	f.running = &stateSnapshot{fsm: f, table: t, header: f.state.Header, records: t.wiped.take(), logBytes: f.logBytes.Swap(0)}
+	t.begin()
+	return f.running, nil
 }
 
 // Persist writes the snapshot to a sink of the snapshot store, the only kind there is.
@@ -47,32 +46,30 @@ func (s *stateSnapshot) Persist(sink raft.SnapshotSink) error {
 	if !ok {
 		return fmt.Errorf("a snapshot goes to the snapshot store, not to %T", sink)
 	}
-	s.gathered = s.table.gather()
+	s.gather()
 	s.sink = k
-	if err := k.Commit(s.header, s.records()); err != nil {
+	if err := k.Commit(s.header, s.records); err != nil {
 		return err
 	}
 	s.written = true
 	return nil
 }
 
-// records returns what changed, in name order. The name of a cleared namespace
-// comes before those of its records.
-func (s *stateSnapshot) records() []snapshot.Record {
-	all := slices.Concat(s.wiped, s.gathered)
-	slices.SortFunc(all, func(a, b snapshot.Record) int { return bytes.Compare(a.Name, b.Name) })
-	return all
+// gather completes the records and puts them in name order. The name of a
+// cleared namespace comes before those of its records.
+func (s *stateSnapshot) gather() {
+	s.records = s.table.gather(s.records)
+	slices.SortFunc(s.records, func(a, b snapshot.Record) int { return bytes.Compare(a.Name, b.Name) })
 }
 
 // Release ends the snapshot. What was not written goes to the next one, unless a
-// Restore came between: the table it is merged into is then nobody's any more.
+// Restore came between: the table it is put back into is then nobody's any more.
 func (s *stateSnapshot) Release() {
 	if !s.written {
-		s.table.wiped.putBack(s.wiped)
 		s.table.retract()
-		s.table.remark(s.gathered)
+		s.table.putBack(s.records)
 	}
-	s.gathered = nil
+	s.records = nil
 	if s.sink != nil {
 		s.sink.Release()
 	}

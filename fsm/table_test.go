@@ -114,7 +114,7 @@ func takeAll(f *FSM) {
 		panic(err)
 	}
 	x := s.(*stateSnapshot)
-	x.gathered = x.table.gather()
+	x.gather()
 	x.written = true
 	s.Release()
 }
@@ -238,8 +238,8 @@ func TestReadersRaceWithApply(t *testing.T) {
 	go func() { // raft's snapshot goroutine
 		defer close(done)
 		for s := range snapshots {
-			s.gathered = s.table.gather()
-			s.written = len(s.gathered)%2 == 0
+			s.gather()
+			s.written = len(s.records)%2 == 0
 			s.Release()
 		}
 	}()

@@ -28,7 +28,8 @@ func (w *wipes) has(ns uint8) bool {
 	return w.all || w.ns[ns]
 }
 
-// take empties w and returns what it held as records for the snapshot.
+// take empties w and returns what it held as records for the snapshot, in the
+// form that [snapshot.Sink.Commit] knows.
 func (w *wipes) take() (records []snapshot.Record) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -42,17 +43,6 @@ func (w *wipes) take() (records []snapshot.Record) {
 	}
 	w.all, w.ns = false, [256]bool{}
 	return records
-}
-
-// putBack is for what take returned and was not written.
-func (w *wipes) putBack(records []snapshot.Record) {
-	for _, r := range records {
-		if len(r.Name) == 0 {
-			w.add(0, true)
-		} else {
-			w.add(r.Name[0], false)
-		}
-	}
 }
 
 // wipe removes all records of namespace ns, or all there are. A shard that holds
