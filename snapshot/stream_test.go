@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"hash/crc32"
 	"io"
 	"math/rand/v2"
@@ -161,6 +162,17 @@ func TestChecksumCoversHeaderAndRecords(t *testing.T) {
 	add("expiry", h, rec("a", "1", 201))
 	add("name", h, rec("b", "1", 200))
 	add("no record", h)
+	const far = 1 << 62 // beyond every T below
+	add("a far expiry", h, rec("a", "1", far))
+	for i := range 8 {
+		bit := int64(1) << (8*i + 1)
+		last, at := h, h
+		last.Last ^= uint64(bit)
+		at.T ^= bit
+		add(fmt.Sprintf("byte %d of last", i), last, rec("a", "1", far))
+		add(fmt.Sprintf("byte %d of T", i), at, rec("a", "1", far))
+		add(fmt.Sprintf("byte %d of the expiry", i), h, rec("a", "1", far^bit))
+	}
 }
 
 // sealed returns the stream of raw record bytes with a right trailer, so that only the records can be at fault.
