@@ -12,8 +12,7 @@ type round struct {
 	ws   *writeSet
 	tab  *fsm.Table
 	now  int64
-	must bool // propose even without effects
-	room [stateRoom]byte
+	must bool   // propose even without effects
 	next []byte // room for a decision's new state
 	big  []byte // room for a state read from the table
 }
