@@ -30,7 +30,7 @@ const (
 	classes   = exact + 5*8 + 1 // then 8 for each doubling up to maxShared
 )
 
-// A ref names a block; 0 names none.
+// ref is the name of the block at unit u of a page; 0 is no block's.
 func ref(page, u int) uint32 { return uint32(page<<unitBits|u) + 1 }
 
 func (a *arena) at(r uint32) block {
@@ -153,7 +153,7 @@ func (a *arena) fits(b block, size int) bool {
 }
 
 // walk calls fn for each block of page p that is not free. fn may release the
-// block, and may allocate. It returns the number of blocks seen, free ones too.
+// block, and may allocate others. It returns the number of blocks seen, free ones too.
 func (a *arena) walk(p int, fn func(r uint32, b block)) (seen int) {
 	page := a.pages[p]
 	end := len(page) / unit

@@ -48,7 +48,7 @@ type name struct {
 	key, ident []byte
 }
 
-// sizes of a block that holds a record
+// sizeOf is the bytes that a record takes in a block; with same its state is not stored.
 func sizeOf(key, ident, state int, same bool) int {
 	n := blkName + key + ident
 	if !same {
