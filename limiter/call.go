@@ -75,6 +75,7 @@ type Chunk struct {
 
 	task  *task  // kept from one Do to the next, for its channel
 	frame []byte // memory of the request to the leader
+	next  [stateRoom]byte
 }
 
 // Reset empties the chunk and keeps its memory.

@@ -102,7 +102,7 @@ func (l *Limiter) now() int64 { return int64(time.Since(l.start)) }
 // Do answers all calls of the chunk, in order. It returns within the request
 // timeout (and the few milliseconds that deadlines are checked in).
 func (l *Limiter) Do(c *Chunk) {
-	if n := l.answerAlone(c.Calls); n < len(c.Calls) {
+	if n := l.answerAlone(c); n < len(c.Calls) {
 		l.agree(c, c.Calls[n:])
 	}
 	l.stats.count(c.Calls)

@@ -11,14 +11,16 @@ import (
 // this is left to the leader, who knows it exactly.
 const followerMargin = int64(20 * time.Millisecond)
 
-// stateRoom is the room for a state and for a decision's new state on the stack.
+// stateRoom is the room for a state, and for a decision's new state, that needs
+// no allocation.
 const stateRoom = 32
 
 // answerAlone answers the calls at the front that need no agreement and returns
 // how many that were. Denials stay true whatever is in flight, since that can
 // only consume; they are given only in touch with the majority. The leader
 // answers reads that way too.
-func (l *Limiter) answerAlone(calls []Call) int {
+func (l *Limiter) answerAlone(chunk *Chunk) int {
+	calls := chunk.Calls
 	now, ok := l.r.Touch()
 	if !ok {
 		return 0
@@ -28,7 +30,7 @@ func (l *Limiter) answerAlone(calls []Call) int {
 		return 0 // this node freed capacity and has not applied that yet
 	}
 	tab := l.f.Table()
-	var room, next [stateRoom]byte
+	var room [stateRoom]byte
 	local := uint64(0)
 	i := 0
 	for ; i < len(calls); i++ {
@@ -48,7 +50,7 @@ func (l *Limiter) answerAlone(calls []Call) int {
 		if !found || expiry <= now {
 			state = nil
 		}
-		v, _ := c.Limit.Decide(state, now, c.Cost, next[:0])
+		v, _ := c.Limit.Decide(state, now, c.Cost, chunk.next[:0])
 		if v.Allowed && c.Cost > 0 {
 			break
 		}

@@ -2,8 +2,11 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"net"
 	"path/filepath"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -53,9 +56,11 @@ func (n *testNode) close() {
 	n.Node.Close()
 }
 
-func (n *testNode) take(key string, l algo.Limit) limiter.Call {
+func (n *testNode) take(key string, l algo.Limit) limiter.Call { return n.takeCost(key, l, 1) }
+
+func (n *testNode) takeCost(key string, l algo.Limit, cost int64) limiter.Call {
 	var c limiter.Chunk
-	*c.Add() = limiter.Call{Op: limiter.Take, Key: []byte(key), Limit: l, Cost: 1}
+	*c.Add() = limiter.Call{Op: limiter.Take, Key: []byte(key), Limit: l, Cost: cost}
 	n.limiter.Do(&c)
 	return c.Calls[0]
 }
@@ -69,29 +74,95 @@ func shortly(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// TestAFollowerCutOffForAnHourDeniesNothingFromOldState: while a follower was
-// away the key may have been reset, so what it remembers is no reason to deny.
-func TestAFollowerCutOffForAnHourDeniesNothingFromOldState(t *testing.T) {
-	members := make([]cluster.Member, 3)
-	for i := range members {
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		members[i] = cluster.Member{ID: fmt.Sprintf("n%d", i+1), Resp: fmt.Sprintf("127.0.0.1:%d", i+1), Peer: ln.Addr().String()}
+// gate is the way to one node's peer port; while it is shut nothing reaches it.
+type gate struct {
+	ln     net.Listener
+	target string
+	mu     sync.Mutex
+	shut   bool
+	conns  []net.Conn
+}
+
+func newGate(t *testing.T, target string) *gate {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &gate{ln: ln, target: target}
+	t.Cleanup(func() {
 		ln.Close()
+		g.set(true)
+	})
+	go func() {
+		for {
+			in, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			out, err := net.Dial("tcp", target)
+			g.mu.Lock()
+			if err != nil || g.shut {
+				in.Close()
+				if err == nil {
+					out.Close()
+				}
+			} else {
+				g.conns = append(g.conns, in, out)
+				for _, way := range [][2]net.Conn{{in, out}, {out, in}} {
+					go func() {
+						io.Copy(way[0], way[1])
+						way[0].Close()
+					}()
+				}
+			}
+			g.mu.Unlock()
+		}
+	}()
+	return g
+}
+
+func (g *gate) set(shut bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.shut = shut
+	if shut {
+		for _, c := range g.conns {
+			c.Close()
+		}
+		g.conns = nil
+	}
+}
+
+// freeAddress is an address that nobody listens on.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	return ln.Addr().String()
+}
+
+// TestAFollowerCutOffForAnHourDeniesNothingFromOldState: while a follower is
+// away the key is reset, so what it remembers is no reason to deny.
+func TestAFollowerCutOffForAnHourDeniesNothingFromOldState(t *testing.T) {
+	gates := make([]*gate, 3)
+	seen := make([]cluster.Member, 3) // as the others reach it
+	for i := range seen {
+		gates[i] = newGate(t, freeAddress(t))
+		seen[i] = cluster.Member{ID: fmt.Sprintf("n%d", i+1), Resp: fmt.Sprintf("127.0.0.1:%d", i+1), Peer: gates[i].ln.Addr().String()}
 	}
 	clock := handClock{new(atomic.Int64)} // one machine
 	dir := t.TempDir()
-	nodes := make([]*testNode, len(members))
+	nodes := make([]*testNode, len(seen))
 	for i := range nodes {
+		members := slices.Clone(seen)
+		members[i].Peer = gates[i].target // where it listens
 		nodes[i] = openTestNode(t, members, i, dir, clock)
+		defer nodes[i].close()
 	}
-	defer func() {
-		for _, n := range nodes {
-			n.close()
-		}
-	}()
 	leader, follower := -1, -1
 	shortly(t, "a leader", func() bool {
 		for i, n := range nodes {
@@ -102,16 +173,16 @@ func TestAFollowerCutOffForAnHourDeniesNothingFromOldState(t *testing.T) {
 		return leader >= 0
 	})
 	f := nodes[follower]
-	twoHours, err := algo.NewThrottle(0, 1, 7200)
+	limit, err := algo.NewThrottle(0, 1, 7200)
 	if err != nil {
 		t.Fatal(err)
 	}
-	shortly(t, "one admission", func() bool { return f.take("k", twoHours).Verdict.Allowed })
-	denied := func() limiter.Call {
+	deniesAlone := func() limiter.Call {
+		t.Helper()
 		before := f.limiter.Stats().DeniedLocal
 		var c limiter.Call
 		shortly(t, "a denial from the follower's own memory", func() bool {
-			c = f.take("k", twoHours)
+			c = f.take("k", limit)
 			if c.Status == limiter.OK && c.Verdict.Allowed {
 				t.Fatalf("two admissions under a limit of one: %+v", c.Verdict)
 			}
@@ -119,31 +190,48 @@ func TestAFollowerCutOffForAnHourDeniesNothingFromOldState(t *testing.T) {
 		})
 		return c
 	}
-	denied()
+	shortly(t, "one admission", func() bool { return f.take("k", limit).Verdict.Allowed })
+	deniesAlone()
 
-	for i, n := range nodes {
-		if i != follower {
-			n.close()
-		}
-	}
+	gates[follower].set(true)
 	clock.ahead.Add(int64(time.Hour))
+	var reset limiter.Chunk
+	shortly(t, "the majority resets the key", func() bool {
+		for i, n := range nodes {
+			if i != follower && n.Leading() {
+				reset.Reset()
+				*reset.Add() = limiter.Call{Op: limiter.Reset, Key: []byte("k")}
+				n.limiter.Do(&reset)
+				return reset.Calls[0].Status == limiter.OK
+			}
+		}
+		return false
+	})
+	if reset.Calls[0].N != 1 {
+		t.Fatalf("the reset found nothing: %+v", reset.Calls[0])
+	}
 	local := f.limiter.Stats().DeniedLocal
 	for range 5 {
-		if c := f.take("k", twoHours); c.Status != limiter.ClusterDown && c.Status != limiter.TryAgain && c.Status != limiter.InDoubt {
-			t.Fatalf("cut off for an hour, the follower answered %v %+v", c.Status, c.Verdict)
+		if c := f.takeCost("k", limit, 2); c.Status == limiter.OK && c.Verdict.RetryAfter != algo.Never {
+			t.Fatalf("more than the capacity: %+v", c.Verdict)
 		}
-	}
-	if n := f.limiter.Stats().DeniedLocal - local; n > 0 {
-		t.Fatalf("%d denials from old state", n)
+		if c := f.takeCost("k", limit, 0); c.Status == limiter.OK && !c.Verdict.Allowed {
+			t.Fatalf("a peek at the reset key is denied: %+v", c.Verdict)
+		}
+		if n := f.limiter.Stats().DeniedLocal - local; n > 0 {
+			t.Fatalf("%d denials from old state", n)
+		}
 	}
 
-	for i := range nodes {
-		if i != follower {
-			nodes[i] = openTestNode(t, members, i, dir, clock)
+	gates[follower].set(false)
+	shortly(t, "one admission after the reset", func() bool {
+		c := f.take("k", limit)
+		if c.Status == limiter.OK && !c.Verdict.Allowed {
+			t.Fatalf("denied after the reset: %+v", c.Verdict)
 		}
-	}
-	c := denied()
-	if wait := time.Duration(c.Verdict.RetryAfter); wait < 59*time.Minute || wait > time.Hour+time.Second {
-		t.Fatalf("an hour later the wait is %v, want about an hour", wait)
+		return c.Status == limiter.OK || c.Status == limiter.InDoubt
+	})
+	if wait := time.Duration(deniesAlone().Verdict.RetryAfter); wait < 119*time.Minute || wait > 2*time.Hour {
+		t.Fatalf("the wait is %v, want about two hours", wait)
 	}
 }
