@@ -26,6 +26,7 @@ func near(t *testing.T, what string, got, want int64, slack time.Duration) {
 // Wall clocks mean nothing once cluster time has started; a failover loses a
 // network delay and gains nothing.
 func TestFailoverKeepsClusterTimeWhateverTheWallClocksSay(t *testing.T) {
+	t.Parallel()
 	c := startTestCluster(t, 3)
 	old := c.leader()
 	put(t, old, "a")
@@ -65,6 +66,7 @@ func (c *testCluster) reboot(kept *testNode, walls ...time.Duration) {
 }
 
 func TestAllMachinesRebootedTheLowestWallClockCounts(t *testing.T) {
+	t.Parallel()
 	c := startTestCluster(t, 3)
 	put(t, c.leader(), "a")
 	c.converge()
@@ -78,6 +80,7 @@ func TestAllMachinesRebootedTheLowestWallClockCounts(t *testing.T) {
 }
 
 func TestWallClocksBehindDoNotTurnClusterTimeBack(t *testing.T) {
+	t.Parallel()
 	c := startTestCluster(t, 3)
 	put(t, c.leader(), "a")
 	c.converge()
@@ -90,6 +93,7 @@ func TestWallClocksBehindDoNotTurnClusterTimeBack(t *testing.T) {
 
 // One machine that was not rebooted knows the time, and the others ask it.
 func TestOneReceiptIsEnough(t *testing.T) {
+	t.Parallel()
 	c := startTestCluster(t, 3)
 	put(t, c.leader(), "a")
 	c.converge()
@@ -103,6 +107,7 @@ func TestOneReceiptIsEnough(t *testing.T) {
 }
 
 func TestWallClockFarAheadIsNotBelieved(t *testing.T) {
+	t.Parallel()
 	c := startTestCluster(t, 1)
 	n := c.nodes[0]
 	put(t, c.leader(), "a")
@@ -115,6 +120,7 @@ func TestWallClockFarAheadIsNotBelieved(t *testing.T) {
 }
 
 func TestFirstLeadersWallClockStartsClusterTime(t *testing.T) {
+	t.Parallel()
 	c := newTestCluster(t, 1)
 	n := c.nodes[0]
 	n.clock.wall.Store(int64(-3 * 365 * 24 * time.Hour))
@@ -123,6 +129,7 @@ func TestFirstLeadersWallClockStartsClusterTime(t *testing.T) {
 }
 
 func TestIdleLeaderTicks(t *testing.T) {
+	t.Parallel()
 	c := startTestCluster(t, 1)
 	n := c.leader()
 	last := n.FSM().State().Last
@@ -138,6 +145,7 @@ func TestIdleLeaderTicks(t *testing.T) {
 }
 
 func TestLeaderThatCannotWriteStops(t *testing.T) {
+	t.Parallel()
 	c := startTestCluster(t, 1)
 	n := c.leader()
 	n.turn <- struct{}{} // a batch that never ends

@@ -15,6 +15,7 @@ import (
 )
 
 func TestLogMustContinueTheSnapshot(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		name        string
 		first, last uint64
@@ -82,6 +83,7 @@ func refuses(t *testing.T, n *testNode, words ...string) {
 }
 
 func TestNodeGoesOnFromSnapshotAndLog(t *testing.T) {
+	t.Parallel()
 	for _, cut := range []bool{false, true} {
 		c, n := oneStopped(t, cut)
 		want := n.FSM().State()
@@ -99,6 +101,7 @@ func TestNodeGoesOnFromSnapshotAndLog(t *testing.T) {
 }
 
 func TestMissingSnapshotFile(t *testing.T) {
+	t.Parallel()
 	c, n := oneStopped(t, false)
 	remove(t, n.snaps.Path())
 	c.start(n)
@@ -111,6 +114,7 @@ func TestMissingSnapshotFile(t *testing.T) {
 }
 
 func TestDamagedSnapshotFile(t *testing.T) {
+	t.Parallel()
 	damage := map[string]func(b []byte) []byte{
 		"cut in half": func(b []byte) []byte { return b[:len(b)/2] },
 		"a record":    func(b []byte) []byte { return bytes.Replace(b, []byte("state of key3"), []byte("state of KEY3"), 1) },
@@ -135,6 +139,7 @@ func TestDamagedSnapshotFile(t *testing.T) {
 
 // A voter that forgot what it acknowledged must not come back under its old name.
 func TestMissingLogIsRefused(t *testing.T) {
+	t.Parallel()
 	for name, lose := range map[string]func(path string){
 		"gone":  func(path string) { remove(t, path) },
 		"empty": func(path string) { rewrite(t, path, func([]byte) []byte { return nil }) },
@@ -146,6 +151,7 @@ func TestMissingLogIsRefused(t *testing.T) {
 }
 
 func TestMissingIdentityIsRefused(t *testing.T) {
+	t.Parallel()
 	_, n := oneStopped(t, false)
 	remove(t, filepath.Join(n.cfg.DataDir, identityFile))
 	refuses(t, n, identityFile, "join again")
@@ -153,6 +159,7 @@ func TestMissingIdentityIsRefused(t *testing.T) {
 }
 
 func TestTwoProcessesOnOneDirectory(t *testing.T) {
+	t.Parallel()
 	c := startTestCluster(t, 1)
 	n := c.leader()
 	refuses(t, n, n.cfg.DataDir, fmt.Sprint(os.Getpid()))
@@ -160,6 +167,7 @@ func TestTwoProcessesOnOneDirectory(t *testing.T) {
 }
 
 func TestDirectoryOfAnotherNode(t *testing.T) {
+	t.Parallel()
 	_, n := oneStopped(t, false)
 	n.cfg.ID = "other"
 	n.cfg.Members = []Member{{ID: "other", Peer: n.cfg.Members[0].Peer}}
@@ -192,12 +200,15 @@ func rewrite(t *testing.T, path string, change func([]byte) []byte) {
 // sent. Raft keeps such a log, and would send those entries to others when this
 // node leads again.
 func TestStaleTailBelowAnInstalledSnapshot(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		name    string
-		stale   int
+		stale   int  // entries that do not commit
+		puts    int  // batches of the next leader
 		restart bool // the stale log ends above the snapshot: raft must forget its end
-	}{{"below", 12, false}, {"above", 200, true}} {
+	}{{"below", 12, 40, false}, {"above", 40, 3, true}} {
 		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
 			c := startTestCluster(t, 3)
 			old := c.leader()
 			put(t, old, "before")
@@ -208,11 +219,11 @@ func TestStaleTailBelowAnInstalledSnapshot(t *testing.T) {
 				old.raft.Load().Apply([]byte("never committed"), time.Second)
 			}
 			next := c.leader(old)
-			for i := range 40 {
+			for i := range tc.puts {
 				put(t, next, fmt.Sprint("key", i))
 			}
 			for _, n := range c.others(old) { // the old leader needs a snapshot
-				eventually(t, "the entries to be everywhere", func() bool { return has(n, "key39") })
+				eventually(t, "the entries to be everywhere", func() bool { return has(n, fmt.Sprint("key", tc.puts-1)) })
 				if err := n.takeSnapshot(n.raft.Load()); err != nil {
 					t.Fatal(err)
 				}
@@ -254,6 +265,7 @@ func TestStaleTailBelowAnInstalledSnapshot(t *testing.T) {
 // A snapshot that arrives late, after entries above it were acknowledged, must not
 // take those away.
 func TestLateInstallKeepsAcknowledgedEntries(t *testing.T) {
+	t.Parallel()
 	c := startTestCluster(t, 3)
 	l := c.leader()
 	for i := range 10 {

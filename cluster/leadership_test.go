@@ -50,12 +50,17 @@ func TestErrorOfApplyThatIsCertain(t *testing.T) {
 // A leader that is cut off cannot know what becomes of its batch; the others go on
 // without it; and in the end all hold the same.
 func TestBatchOfALeaderThatIsCutOffIsUnknown(t *testing.T) {
+	t.Parallel()
 	c := startTestCluster(t, 3)
 	old := c.leader()
 	put(t, old, "before")
 	c.converge()
+	turn, err := old.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
 	c.sever(old)
-	if _, o := tryPut(old, "lost"); o != fsm.Unknown {
+	if _, o := old.Commit(putEntry(turn, "lost")); o != fsm.Unknown {
 		t.Errorf("the batch of a leader without a majority is %v, want unknown", o)
 	}
 	if old.Leading() {
@@ -76,6 +81,7 @@ func TestBatchOfALeaderThatIsCutOffIsUnknown(t *testing.T) {
 }
 
 func TestFollowerCannotDecide(t *testing.T) {
+	t.Parallel()
 	c := startTestCluster(t, 3)
 	for _, f := range c.others(c.leader()) {
 		if _, err := f.Begin(); !errors.Is(err, errNotLeading) {
@@ -85,6 +91,7 @@ func TestFollowerCannotDecide(t *testing.T) {
 }
 
 func TestOneBatchAtATime(t *testing.T) {
+	t.Parallel()
 	c := startTestCluster(t, 1)
 	l := c.leader()
 	first, err := l.Begin()
@@ -113,6 +120,7 @@ func TestOneBatchAtATime(t *testing.T) {
 }
 
 func TestRestartKeepsStateAndIdentity(t *testing.T) {
+	t.Parallel()
 	c := startTestCluster(t, 3)
 	for i := range 30 {
 		put(t, c.leader(), fmt.Sprint("key", i))
@@ -140,6 +148,7 @@ func TestRestartKeepsStateAndIdentity(t *testing.T) {
 }
 
 func TestAwaitLeader(t *testing.T) {
+	t.Parallel()
 	c := newTestCluster(t, 3)
 	c.start(c.nodes[0])
 	if c.nodes[0].AwaitLeader(30 * time.Millisecond) {
@@ -155,6 +164,7 @@ func TestAwaitLeader(t *testing.T) {
 }
 
 func TestTransferToANamedNode(t *testing.T) {
+	t.Parallel()
 	c := startTestCluster(t, 3)
 	old := c.leader()
 	put(t, old, "before")
@@ -175,6 +185,7 @@ func TestTransferToANamedNode(t *testing.T) {
 }
 
 func TestTransfersAreSpaced(t *testing.T) {
+	t.Parallel()
 	c := startTestCluster(t, 3)
 	l := c.leader()
 	l.transferred.Store(l.clock.Boot())
@@ -193,6 +204,7 @@ func TestTransfersAreSpaced(t *testing.T) {
 }
 
 func TestNobodyToTransferTo(t *testing.T) {
+	t.Parallel()
 	c := startTestCluster(t, 3)
 	l := c.leader()
 	c.sever(l)
@@ -205,6 +217,7 @@ func TestNobodyToTransferTo(t *testing.T) {
 // Raft's flag of a transfer that went wrong stays set for ever; only a new process
 // helps.
 func TestStuckTransferStopsTheNode(t *testing.T) {
+	t.Parallel()
 	c := startTestCluster(t, 1)
 	l := c.leader()
 	l.noteRefusal(raft.ErrLeadershipTransferInProgress)

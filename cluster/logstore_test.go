@@ -52,6 +52,7 @@ func bounds(t *testing.T, s *logStore) [2]uint64 {
 }
 
 func TestEntryComesBackAsItWas(t *testing.T) {
+	t.Parallel()
 	s, _ := openTestLog(t, t.TempDir(), func(err error) { t.Error(err) })
 	want := entries(1, 3)
 	want[1].Type, want[1].Data = raft.LogNoop, nil
@@ -76,6 +77,7 @@ func TestEntryComesBackAsItWas(t *testing.T) {
 // A truncation that is cut short must leave a log without holes: raft and the
 // check at the start count on it.
 func TestTruncationInStepsLeavesNoHole(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		name       string
 		lo, hi     uint64
@@ -118,6 +120,7 @@ func TestTruncationInStepsLeavesNoHole(t *testing.T) {
 }
 
 func TestNewestCommandIsNeverUnderstated(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s, _ := openTestLog(t, dir, func(err error) { t.Error(err) })
 	logs := entries(1, 10)
@@ -166,6 +169,7 @@ func TestTrailingStaysWithinItsBytes(t *testing.T) {
 // A flipped bit in the file must be named before anything is served from it, or be
 // harmless: never another entry.
 func TestDamagedLogIsNamedOrHarmless(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	func() {
 		s, stable := openTestLog(t, dir, func(err error) { t.Error(err) })
@@ -228,6 +232,7 @@ func TestDamagedLogIsNamedOrHarmless(t *testing.T) {
 // A page that says it holds fewer entries than it does would end the log early,
 // and the node would have forgotten what it acknowledged.
 func TestLogThatLostItsTailIsNamed(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s, _ := openTestLog(t, dir, func(err error) { t.Error(err) })
 	for i := uint64(1); i <= 60; i++ {
@@ -299,6 +304,7 @@ func TestRowsOfVersion1(t *testing.T) {
 }
 
 func TestHoleInTheLogIsNamed(t *testing.T) {
+	t.Parallel()
 	s, _ := openTestLog(t, t.TempDir(), func(error) {})
 	mustStore(t, s, entries(1, 3))
 	mustStore(t, s, entries(5, 6))
@@ -308,6 +314,7 @@ func TestHoleInTheLogIsNamed(t *testing.T) {
 }
 
 func TestNothingIsWrittenAfterAFailure(t *testing.T) {
+	t.Parallel()
 	var told []error
 	s, stable := openTestLog(t, t.TempDir(), func(err error) { told = append(told, err) })
 	mustStore(t, s, entries(1, 2))
@@ -353,6 +360,7 @@ func endsGoroutine(f func()) bool {
 }
 
 func TestStableValueThatCannotBeTrusted(t *testing.T) {
+	t.Parallel()
 	key := []byte("CurrentTerm")
 	_, stable := openTestLog(t, t.TempDir(), func(error) {})
 	if _, err := stable.GetUint64(key); err == nil || err.Error() != "not found" {

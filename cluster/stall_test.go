@@ -40,6 +40,7 @@ func startBreakableCluster(t *testing.T, change ...func(*Config)) (*testCluster,
 // A leader whose disk hangs would go on with its heartbeats and keep the others
 // from electing; so it must fall silent, and stop when the disk does not come back.
 func TestOthersElectWhenTheLeadersDiskHangs(t *testing.T) {
+	t.Parallel()
 	c, disks := startBreakableCluster(t, func(cfg *Config) { cfg.DiskStall = 3 * time.Second })
 	l := c.leader()
 	put(t, l, "before")
@@ -72,6 +73,7 @@ func TestOthersElectWhenTheLeadersDiskHangs(t *testing.T) {
 }
 
 func TestDiskThatComesBackInTimeDoesNoHarm(t *testing.T) {
+	t.Parallel()
 	c, disks := startBreakableCluster(t)
 	l := c.leader()
 	release := disks[l].holdWrites()
@@ -91,9 +93,11 @@ func TestDiskThatComesBackInTimeDoesNoHarm(t *testing.T) {
 }
 
 func TestFailedWriteStopsTheNodeAndNotTheCluster(t *testing.T) {
+	t.Parallel()
 	broken := errors.New("input/output error")
 	for _, who := range []string{"leader", "follower"} {
 		t.Run(who, func(t *testing.T) {
+			t.Parallel()
 			c, disks := startBreakableCluster(t)
 			l := c.leader()
 			put(t, l, "before")
@@ -117,6 +121,7 @@ func TestFailedWriteStopsTheNodeAndNotTheCluster(t *testing.T) {
 // An entry that no machine can read must stop every machine, at the same place,
 // and not crash it.
 func TestUnreadableEntryStopsEveryNode(t *testing.T) {
+	t.Parallel()
 	c := startTestCluster(t, 3)
 	l := c.leader()
 	l.raft.Load().Apply([]byte("no entry of limitd"), time.Second)
@@ -129,6 +134,7 @@ func TestUnreadableEntryStopsEveryNode(t *testing.T) {
 }
 
 func TestMainLoopThatDoesNotAnswerIsFound(t *testing.T) {
+	t.Parallel()
 	c := startTestCluster(t, 1, func(cfg *Config) { cfg.DiskStall = time.Second })
 	n := c.leader()
 	if !n.awaitProbe(closedChannel()) {

@@ -16,6 +16,7 @@ import (
 )
 
 func TestEveryNodeTellsTheSameOfTheCluster(t *testing.T) {
+	t.Parallel()
 	c := startTestCluster(t, 3)
 	l := c.leader()
 	put(t, l, "a")
@@ -55,6 +56,7 @@ func TestEveryNodeTellsTheSameOfTheCluster(t *testing.T) {
 }
 
 func TestNodeThatWaitsForItsClusterSaysSo(t *testing.T) {
+	t.Parallel()
 	c := newTestCluster(t, 3)
 	n := c.nodes[1]
 	c.start(n)
@@ -75,6 +77,7 @@ func TestNodeThatWaitsForItsClusterSaysSo(t *testing.T) {
 }
 
 func TestSavedSnapshotsOfEqualStatesAreEqual(t *testing.T) {
+	t.Parallel()
 	c := startTestCluster(t, 3)
 	for _, key := range []string{"a", "b", "c"} {
 		put(t, c.leader(), key)
@@ -107,31 +110,34 @@ func TestSavedSnapshotsOfEqualStatesAreEqual(t *testing.T) {
 
 func TestDisksBelowTheirFloor(t *testing.T) {
 	for low := range 4 { // so many nodes have little disk left
-		c := startTestCluster(t, 3, func(cfg *Config) {
-			if cfg.ID <= fmt.Sprint("n", low) {
-				cfg.MinFreeDisk = 1 << 62
+		t.Run(fmt.Sprint(low, " of 3"), func(t *testing.T) {
+			t.Parallel()
+			c := startTestCluster(t, 3, func(cfg *Config) {
+				if cfg.ID <= fmt.Sprint("n", low) {
+					cfg.MinFreeDisk = 1 << 62
+				}
+			})
+			last := c.nodes[2]
+			if l := c.leader(); l != last { // n3's own disk is the last to be low
+				eventually(t, "n3 to be caught up", func() bool { _, err := l.successor("n3"); return err == nil })
+				if err := l.Transfer("n3"); err != nil {
+					t.Fatal(err)
+				}
+				eventually(t, "n3 to lead", last.Leading)
+			}
+			for _, n := range c.nodes[:2] {
+				eventually(t, "the leader to hear from "+n.cfg.ID, func() bool { _, ok := last.polledPeer(n.cfg.ID); return ok })
+			}
+			last.judgeDisks()
+			if got, want := last.DiskLow(), low >= 2; got != want {
+				t.Errorf("the leader says %v", got)
 			}
 		})
-		last := c.nodes[2]
-		if l := c.leader(); low < 3 && l != last { // a leader with enough of its own
-			eventually(t, "n3 to be caught up", func() bool { _, err := l.successor("n3"); return err == nil })
-			if err := l.Transfer("n3"); err != nil {
-				t.Fatal(err)
-			}
-			eventually(t, "n3 to lead", last.Leading)
-		}
-		for _, n := range c.nodes[:2] {
-			eventually(t, "the leader to hear from "+n.cfg.ID, func() bool { _, ok := last.polledPeer(n.cfg.ID); return ok })
-		}
-		last.judgeDisks()
-		if got, want := last.DiskLow(), low >= 2; got != want {
-			t.Errorf("%d of 3 disks are low: the leader says %v", low, got)
-		}
-		c.stop()
 	}
 }
 
 func TestSnapshotIsTakenWhenEnoughHasChanged(t *testing.T) {
+	t.Parallel()
 	c := startTestCluster(t, 1, func(cfg *Config) { cfg.SnapshotThreshold = 10; cfg.SnapshotInterval = 20 * time.Millisecond })
 	n := c.leader()
 	for i := range 20 {
