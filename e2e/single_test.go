@@ -97,3 +97,25 @@ func TestOccupiedPortIsNamed(t *testing.T) {
 		}
 	}
 }
+
+// TestSingleNodeMovesToOtherPorts: nobody but the node itself knows its
+// addresses, so other flags next time must do.
+func TestSingleNodeMovesToOtherPorts(t *testing.T) {
+	dir := t.TempDir()
+	for round := range int64(2) {
+		ports := reservePorts(t, 2)
+		p := startSingle(t, dir, ports)
+		r := dial(t, addr(ports[0]))
+		eventually(t, 10*time.Second, "it answers", func() bool {
+			if !p.running() {
+				t.Fatalf("round %d: it has ended:\n%s", round, p.out)
+			}
+			got, err := r.throttle("k", 15, 16, 86400, 1)
+			if err == nil && got[2] != 15-round {
+				t.Fatalf("round %d: %v", round, got)
+			}
+			return err == nil
+		})
+		p.terminate()
+	}
+}
