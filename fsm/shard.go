@@ -15,8 +15,9 @@ type shard struct {
 	pending int  // blocks that bear the other mark
 	aside   copies
 
-	touched  uint32 // by warm, which would be optimized away without
-	reported int64  // bytes that table.bytes knows of
+	touched      uint32 // by warm, which would be optimized away without
+	reported     int64  // bytes that table.bytes knows of
+	reportedIdle int64  // and table.idle
 }
 
 // find returns the block of a record and its slot, be it a tombstone; nil if there is none.
@@ -144,5 +145,9 @@ func (s *shard) account() {
 	if held := s.arena.held + int64(len(s.slots))*slotSize; held != s.reported {
 		s.table.bytes.Add(held - s.reported)
 		s.reported = held
+	}
+	if s.idle != s.reportedIdle {
+		s.table.idle.Add(s.idle - s.reportedIdle)
+		s.reportedIdle = s.idle
 	}
 }

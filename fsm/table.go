@@ -22,6 +22,7 @@ type Table struct {
 
 	records [256]atomic.Int64 // per namespace, tombstones excluded
 	bytes   atomic.Int64
+	idle    atomic.Int64 // of bytes, in free lists
 	dirty   atomic.Int64 // blocks changed since the last snapshot began
 
 	wiped wipes // namespaces cleared since the last snapshot began
@@ -90,6 +91,10 @@ func (t *Table) Len(ns uint8) int { return int(t.records[ns].Load()) }
 
 // Bytes is the memory held: pages and slots, whether in use or free.
 func (t *Table) Bytes() int64 { return t.bytes.Load() }
+
+// Used is Bytes without what new records can take before more is needed. What
+// was removed counts as used until a snapshot has taken the removal.
+func (t *Table) Used() int64 { return t.bytes.Load() - t.idle.Load() }
 
 // empty says that no shard holds a block, not even a tombstone.
 func (t *Table) empty() bool {

@@ -107,6 +107,35 @@ func TestChurnKeepsMemoryFlat(t *testing.T) {
 	}
 }
 
+// What expired makes room for new records as soon as a snapshot has taken its
+// removal, though the pages stay.
+func TestWhatWasRemovedIsNotUsed(t *testing.T) {
+	f := New(nil)
+	const n = 10_000
+	for i := range n {
+		expiry := int64(100)
+		if i%5 < 2 {
+			expiry = 50
+		}
+		apply(t, f, f.Applied()+1, 1, admit(i, expiry))
+	}
+	full, held := f.Table().Used(), f.Table().Bytes()
+	apply(t, f, f.Applied()+1, 60)
+	f.Sweep(1 << 30)
+	if now := f.Table().Used(); now < full*9/10 {
+		t.Errorf("%d of %d bytes in use before a snapshot has taken the removals", now, full)
+	}
+	takeAll(f)
+	used := int64(0)
+	for i := range f.Table().shard {
+		s := &f.Table().shard[i]
+		used += s.held + int64(len(s.slots))*slotSize - s.idle
+	}
+	if now := f.Table().Used(); now != used || now > full-n*2/5*32 || f.Table().Bytes() != held {
+		t.Errorf("two fifths are gone: %d bytes in use (counted %d) of %d, %d held of %d", now, used, full, f.Table().Bytes(), held)
+	}
+}
+
 // takeAll is a snapshot that was written.
 func takeAll(f *FSM) {
 	s, err := f.Snapshot()

@@ -84,7 +84,7 @@ func (r *round) refuse(c *Call, newRecord bool) bool {
 		return true
 	}
 	m := r.l.cfg.MaxMemory
-	return newRecord && m > 0 && r.tab.Bytes()+r.ws.added+c.size() > m
+	return newRecord && m > 0 && r.tab.Used()+r.ws.added+c.size() > m
 }
 
 // reset removes all records of the keys.

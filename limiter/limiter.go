@@ -41,7 +41,7 @@ type Config struct {
 	LeaderWait     time.Duration // how long a call waits for a leader; 200 ms
 	MaxQueue       int           // requests that may wait for a round; 65536
 	MaxQueueBytes  int64         // and their bytes; 64 MiB
-	MaxMemory      int64         // bytes of table above which new records are refused; 0: no bound
+	MaxMemory      int64         // bytes of table in use above which new records are refused; 0: no bound
 	DiskLow        func() bool   // free disk is below the floor: charges are refused; may be nil
 }
 
