@@ -23,6 +23,15 @@ type leaderClock struct{ base, boot int64 }
 // at is cluster time when the boot clock reads boot.
 func (c leaderClock) at(boot int64) int64 { return c.base + max(boot-c.boot, 0) }
 
+// batchTime is the time of a batch: the leader's, never before the applied time,
+// and in one step no further than takes effect (a machine may sleep for years).
+func batchTime(now, applied int64) int64 {
+	if applied != 0 && now > applied && now-applied > int64(maxLead) {
+		return applied + int64(maxLead)
+	}
+	return max(now, applied)
+}
+
 // errNoMajority: too few voters told their clocks.
 var errNoMajority = errors.New("no majority of the voters answered for the time")
 

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -27,6 +28,23 @@ func TestClockOfANewLeader(t *testing.T) {
 		if got != tc.want {
 			t.Errorf("%s: base %d, want %d", tc.name, got, tc.want)
 		}
+	}
+}
+
+func TestBatchTimeAlwaysTakesEffect(t *testing.T) {
+	const applied = int64(1000)
+	for now, want := range map[int64]int64{
+		-5: applied, 0: applied, applied: applied, 1001: 1001,
+		applied + int64(maxLead):     applied + int64(maxLead),
+		applied + int64(maxLead) + 1: applied + int64(maxLead),
+		math.MaxInt64:                applied + int64(maxLead),
+	} {
+		if got := batchTime(now, applied); got != want {
+			t.Errorf("at %d the batch has time %d, want %d", now, got, want)
+		}
+	}
+	if got := batchTime(1<<60, 0); got != 1<<60 {
+		t.Errorf("the first batch ever has time %d", got)
 	}
 }
 

@@ -135,7 +135,7 @@ func (n *Node) found(ctx context.Context, l *leadership) error {
 func (n *Node) publish(ctx context.Context, l *leadership) bool {
 	n.leadMu.Lock()
 	defer n.leadMu.Unlock()
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || n.isHalted() {
 		return false
 	}
 	n.lead.Store(l)

@@ -29,9 +29,19 @@ type raftSink struct {
 
 const repeatEvery = 10 * time.Second
 
+// ordinary is what raft warns of though all is well: a member that has not got its
+// first entries yet, a follower that is being caught up, a peer that hung up.
+var ordinary = map[string]bool{
+	"no known peers, aborting election":          true,
+	"failed to get previous log":                 true,
+	"appendEntries rejected, sending older logs": true,
+	"failed to decode incoming command":          true,
+	"failed to flush response":                   true,
+}
+
 func (s *raftSink) Accept(name string, level hclog.Level, msg string, args ...any) {
 	to := slog.LevelDebug
-	if level >= hclog.Warn { // what raft calls an error is mostly a peer that is away
+	if level >= hclog.Warn && !ordinary[msg] { // what raft calls an error is mostly a peer that is away
 		to = slog.LevelWarn
 	}
 	if !s.log.Enabled(context.Background(), to) || to > slog.LevelDebug && s.repeated(msg) {

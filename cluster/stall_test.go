@@ -131,6 +131,11 @@ func TestUnreadableEntryStopsEveryNode(t *testing.T) {
 	if _, o := tryPut(l, "after"); o != fsm.Refused {
 		t.Errorf("a halted node decides: %v", o)
 	}
+	for _, n := range c.nodes {
+		if _, ok := n.Touch(); ok {
+			t.Errorf("%s answers from a halted machine", n.cfg.ID)
+		}
+	}
 }
 
 func TestMainLoopThatDoesNotAnswerIsFound(t *testing.T) {

@@ -152,6 +152,7 @@ func TestRaftsLogIsQuiet(t *testing.T) {
 	l := raftLogger(slog.New(slog.NewTextHandler(&out, nil)))
 	l.Info("entering follower state", "leader", "n1")
 	l.Debug("votes", "n", 2)
+	l.Warn("failed to get previous log", "previous-index", 1)
 	if out.Len() > 0 {
 		t.Errorf("raft's daily business was logged: %s", out.String())
 	}

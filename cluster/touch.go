@@ -14,10 +14,12 @@ package cluster
 // nothing.
 func (n *Node) Touch() (now int64, ok bool) {
 	boot := n.clock.Boot()
+	whole := n.fsm.Halted() == nil
 	if l := n.lead.Load(); l != nil {
-		return max(l.clock.at(boot), n.fsm.Time()), !n.transferring.Load() && n.acks.fresh(l.term, boot, int64(n.cfg.Heartbeat))
+		whole = whole && !n.transferring.Load()
+		return max(l.clock.at(boot), n.fsm.Time()), whole && n.acks.fresh(l.term, boot, int64(n.cfg.Heartbeat))
 	}
-	return n.lowerBound(boot), n.inTouch(boot)
+	return n.lowerBound(boot), whole && n.inTouch(boot)
 }
 
 // lowerBound is a cluster time that is not ahead: the applied time, or the newest
