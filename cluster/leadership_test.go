@@ -163,6 +163,42 @@ func TestAwaitLeader(t *testing.T) {
 	}
 }
 
+func TestForwardReachesTheLeaderOrNobody(t *testing.T) {
+	t.Parallel()
+	c := newTestCluster(t, 3)
+	for _, tn := range c.nodes {
+		n, err := Open(tn.cfg, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tn.Node = n
+		n.SetHandler(func(payload []byte, _ time.Duration, reply func([]byte)) {
+			if !n.Leading() {
+				reply(nil)
+				return
+			}
+			reply(fmt.Append(nil, n.cfg.ID, " got ", string(payload)))
+		})
+		if err := n.Start(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, o := c.nodes[0].Forward([]byte("x"), time.Second); o != fsm.Refused {
+		t.Errorf("no leader is known: %v, want refused", o)
+	}
+	l := c.leader()
+	if _, o := l.Forward([]byte("x"), time.Second); o != fsm.Refused {
+		t.Errorf("the leader forwards to itself: %v, want refused", o)
+	}
+	for _, f := range c.others(l) {
+		eventually(t, f.cfg.ID+" to know the leader", f.leaderKnown)
+		reply, o := f.Forward([]byte("x"), time.Second)
+		if want := l.cfg.ID + " got x"; o != fsm.Applied || string(reply) != want {
+			t.Errorf("%s got %q, %v; want %q", f.cfg.ID, reply, o, want)
+		}
+	}
+}
+
 func TestTransferToANamedNode(t *testing.T) {
 	t.Parallel()
 	c := startTestCluster(t, 3)

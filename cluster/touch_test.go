@@ -3,6 +3,8 @@ package cluster
 import (
 	"testing"
 	"time"
+
+	"github.com/hashicorp/raft"
 )
 
 // stops waits until the node is out of touch and returns how long that took by its
@@ -98,6 +100,50 @@ func TestFollowerThatDoesNotApplyIsOutOfTouch(t *testing.T) {
 	}
 	gates[f] <- struct{}{}
 	inTouch(t, f)
+}
+
+// A deposed leader that still sends says nothing about what is committed now.
+func TestRequestOfAnOlderTermIsNoContact(t *testing.T) {
+	c := startTestCluster(t, 1)
+	n := c.leader()
+	term := n.raft.Load().CurrentTerm()
+	n.heard(&raft.AppendEntriesRequest{Term: term - 1, LeaderCommitIndex: 1})
+	if n.arrivals.heard.Load() != 0 || n.arrivals.log.Load() != nil {
+		t.Error("an older term counts")
+	}
+	n.heard(&raft.AppendEntriesRequest{Term: term}) // a heartbeat
+	if n.arrivals.heard.Load() == 0 || n.arrivals.log.Load() != nil {
+		t.Error("a heartbeat is contact, and no more")
+	}
+	n.heard(&raft.AppendEntriesRequest{Term: term, LeaderCommitIndex: 1})
+	if n.arrivals.newest(n.hasApplied) == never {
+		t.Error("a commit index that is applied does not count")
+	}
+}
+
+// The state machine sees neither no-ops nor barriers, so its index may stay below
+// the commit index though everything is applied.
+func TestAppliedUpToACommitIndexThatIsNoCommand(t *testing.T) {
+	c := startTestCluster(t, 1)
+	n := c.leader()
+	put(t, n, "a")
+	if err := n.raft.Load().Barrier(time.Second).Error(); err != nil {
+		t.Fatal(err)
+	}
+	commit := n.raft.Load().CommitIndex()
+	if n.FSM().Applied() >= commit {
+		t.Fatal("the barrier is not the newest entry")
+	}
+	if !n.hasApplied(commit) {
+		t.Error("only a barrier is not applied, which nobody applies")
+	}
+	if n.hasApplied(commit + 1) {
+		t.Error("an entry that is not committed here counts as applied")
+	}
+	n.logs.command.Store(commit) // as if the newest entry were a command
+	if n.hasApplied(commit) {
+		t.Error("a command that is not applied counts")
+	}
 }
 
 func TestFollowersTimeIsNeverAhead(t *testing.T) {

@@ -1,0 +1,94 @@
+package cluster
+
+import (
+	"encoding/binary"
+	"testing"
+	"time"
+
+	"limitd/fsm"
+)
+
+// putMany commits count records in one batch, numbered from first on.
+func putMany(t *testing.T, n *testNode, first, count int, life time.Duration) {
+	t.Helper()
+	turn, err := n.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	effects := make([]fsm.Effect, count)
+	for i := range effects {
+		effects[i] = fsm.Effect{
+			Op: fsm.OpReplace, Key: binary.BigEndian.AppendUint32(nil, uint32(first+i)), Ident: []byte{1},
+			State: []byte{1}, Expiry: turn.At + int64(life),
+		}
+	}
+	if _, o := n.Commit(fsm.AppendEntry(nil, turn, effects)); o != fsm.Applied {
+		t.Fatal(o)
+	}
+}
+
+func TestSnapshotIsTakenWhenManyRecordsHaveChanged(t *testing.T) {
+	t.Parallel()
+	c := startTestCluster(t, 1, func(cfg *Config) { cfg.SnapshotThreshold = 1 << 40 })
+	n := c.leader()
+	const batch = 10_000
+	for i := range snapshotRecords / batch {
+		if n.Status().SnapshotIndex != 0 {
+			t.Fatal("a snapshot was taken before enough had changed")
+		}
+		putMany(t, n, i*batch, batch, time.Hour)
+	}
+	eventually(t, "a snapshot", func() bool { return n.Status().SnapshotIndex != 0 })
+	eventually(t, "nothing to be dirty", func() bool { records, _ := n.FSM().Pending(); return records == 0 })
+}
+
+func TestExpiredRecordsAreDropped(t *testing.T) {
+	t.Parallel()
+	c := startTestCluster(t, 1)
+	n := c.leader()
+	putMany(t, n, 0, 3*sweepSlots, time.Hour)
+	putMany(t, n, 3*sweepSlots, 10, 3*time.Hour)
+	n.clock.boot.Add(int64(2 * time.Hour))
+	putMany(t, n, 3*sweepSlots+10, 1, time.Hour) // moves cluster time
+	eventually(t, "what has expired to be gone", func() bool { return n.FSM().Table().Len(0) == 11 })
+}
+
+func TestLogBehindASnapshotStaysWithinItsBytes(t *testing.T) {
+	t.Parallel()
+	c := startTestCluster(t, 1, func(cfg *Config) { cfg.TrailingBytes = 1 })
+	n := c.leader()
+	if got := n.raft.Load().ReloadableConfig().TrailingLogs; got < minTrailing {
+		t.Fatalf("%d entries stay, the floor is %d", got, minTrailing)
+	}
+	eventually(t, "raft to keep only the floor", func() bool { return n.raft.Load().ReloadableConfig().TrailingLogs == minTrailing })
+}
+
+func TestCloseInTheMiddleOfTheBootstrap(t *testing.T) {
+	t.Parallel()
+	c := newTestCluster(t, 3)
+	n := c.nodes[0]
+	c.start(n)
+	begun := time.Now()
+	if err := n.Close(); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(begun); took > 3*time.Second {
+		t.Errorf("it took %s", took)
+	}
+	if err := n.fatalReason(); err != nil {
+		t.Errorf("a plain stop was taken for a failure: %v", err)
+	}
+	c.start(n)
+	for _, other := range c.others(n) {
+		c.start(other)
+	}
+	c.leader()
+}
+
+func TestStartTwice(t *testing.T) {
+	t.Parallel()
+	c := startTestCluster(t, 1)
+	if err := c.leader().Start(); err == nil {
+		t.Error("a node was started twice")
+	}
+}
