@@ -63,9 +63,12 @@ func (r *round) take(c *Call) {
 		if rec == nil {
 			rec = r.ws.add(slot, c.hash, c.NS, c.Key, ident, inTable)
 		}
-		if e.Op == algo.Replace {
+		switch {
+		case e.Expiry <= r.now: // it would mean nothing: a full bucket has no record
+			rec.remove()
+		case e.Op == algo.Replace:
 			rec.replace(e.State, e.Expiry)
-		} else {
+		default:
 			rec.splice(state, e.Drop, e.State, e.Expiry)
 			r.ws.bytes += len(e.State)
 		}

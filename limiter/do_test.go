@@ -279,6 +279,28 @@ func TestMemoryBoundRefusesNewRecordsOnly(t *testing.T) {
 	}
 }
 
+// A refund of a full bucket leaves nothing behind: no record, whatever the bound.
+func TestARefundOfAFullBucketStoresNothing(t *testing.T) {
+	f := newFake()
+	l := f.limiter(t, func(c *Config) { c.MaxMemory = 1 })
+	limit := throttle(t, 9, 1, 60)
+	for i := range 100 {
+		c := ask(l, Call{Op: Take, Key: fmt.Appendf(nil, "k%d", i), Limit: limit, Cost: -1})
+		if c.Status != OK || !c.Verdict.Allowed || c.Verdict.Remaining != 10 {
+			t.Fatalf("%v %+v", c.Status, c.Verdict)
+		}
+	}
+	if n := f.f.Table().Len(0); n != 0 {
+		t.Fatalf("%d records", n)
+	}
+	one := f.limiter(t, nil)
+	ask(one, Call{Op: Take, Key: []byte("k"), Limit: limit, Cost: 1})
+	ask(one, Call{Op: Take, Key: []byte("k"), Limit: limit, Cost: -1})
+	if n := f.f.Table().Len(0); n != 0 {
+		t.Fatalf("%d records after a charge that was given back", n)
+	}
+}
+
 func TestLocalDenialDoesNotAllocate(t *testing.T) {
 	f := newFake()
 	l := f.limiter(t, nil)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"limitd/algo"
+	"limitd/fsm"
 )
 
 // frameVersion is the first byte of a request and of a reply between nodes; see
@@ -55,7 +56,7 @@ func readRequest(dst []Call, b []byte) ([]Call, error) {
 		return nil, errFrame
 	}
 	for ; n > 0 && !r.bad; n-- {
-		c := Call{Op: Op(r.byte()), NS: r.byte(), Key: r.bytes()}
+		c := Call{Op: Op(r.byte()), NS: r.byte(), Key: r.key()}
 		switch c.Op {
 		case Take:
 			c.Limit.Algorithm = algo.Algorithm(r.byte())
@@ -72,7 +73,7 @@ func readRequest(dst []Call, b []byte) ([]Call, error) {
 				c.More = make([][]byte, 0, k)
 			}
 			for ; k > 0 && !r.bad; k-- {
-				c.More = append(c.More, r.bytes())
+				c.More = append(c.More, r.key())
 			}
 		case Type, TTL, Flush, FlushAll:
 		default:
@@ -194,9 +195,10 @@ func (r *frameReader) varint() int64 {
 	return v
 }
 
-func (r *frameReader) bytes() []byte {
+// key reads a key that a record may have.
+func (r *frameReader) key() []byte {
 	n := r.uvarint()
-	if n > uint64(len(r.b)) {
+	if n > uint64(len(r.b)) || n > fsm.MaxKey {
 		r.bad, r.b = true, nil
 		return nil
 	}

@@ -78,6 +78,7 @@ func TestAHostileRequestIsRefused(t *testing.T) {
 		"namespace 16":      {1, 1, 4, 16, 0},
 		"key beyond":        {1, 1, 4, 0, 0x7f},
 		"limit of 0":        {1, 1, 0, 0, 0, 1, 0, 0, 2},
+		"key too long":      append([]byte{1, 1, 4, 0, 0xff, 0xff, 0x01}, make([]byte, 1<<15-1)...),
 		"keys beyond":       {1, 1, 1, 0, 0, 0xff, 0xff, 3},
 		"unknown algorithm": {1, 1, 0, 0, 0, 99, 2, 2, 2},
 	} {

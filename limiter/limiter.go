@@ -72,15 +72,16 @@ type Limiter struct {
 		sync.Mutex
 		tasks []*task
 	}
-	pace    pacer
-	stop    chan struct{}
-	stopped sync.WaitGroup
-	remote  sync.Pool // *remoteTask
+	pace       pacer
+	stop       chan struct{}
+	roundsOver chan struct{}
+	stopped    sync.WaitGroup
+	remote     sync.Pool // *remoteTask
 }
 
 // New makes a limiter over the applied state of f and starts its rounds.
 func New(cfg Config, f *fsm.FSM, p Proposer, r Router) *Limiter {
-	l := &Limiter{cfg: cfg, f: f, p: p, r: r, start: time.Now(), ws: newWriteSet(), stop: make(chan struct{})}
+	l := &Limiter{cfg: cfg, f: f, p: p, r: r, start: time.Now(), ws: newWriteSet(), stop: make(chan struct{}), roundsOver: make(chan struct{})}
 	l.q.init(cfg.MaxQueue, cfg.MaxQueueBytes)
 	l.stopped.Add(2)
 	go l.runRounds()

@@ -104,6 +104,51 @@ func TestNoLeaderIsSaidAfterLeaderWait(t *testing.T) {
 	}
 }
 
+func TestALeaderLostJustBeforeTheDeadlineDoesNotAddLeaderWait(t *testing.T) {
+	f := newFake()
+	f.touch.Store(false)
+	f.await = func(d time.Duration) bool { time.Sleep(d); return false }
+	l := f.limiter(t, func(c *Config) { c.RequestTimeout, c.LeaderWait = 300*time.Millisecond, 10*time.Second })
+	f.commit = func(func() uint64) (uint64, fsm.Outcome) { // refused late, and then nobody leads
+		time.Sleep(200 * time.Millisecond)
+		f.leading.Store(false)
+		return 0, fsm.Refused
+	}
+	begun := time.Now()
+	c := ask(l, Call{Op: Take, Key: []byte("k"), Limit: throttle(t, 9, 1, 60), Cost: 1})
+	if d := time.Since(begun); c.Status == OK || c.Status == InDoubt || d > 2*time.Second {
+		t.Fatalf("%v after %v, with a request timeout of 300 ms", c.Status, d)
+	}
+}
+
+func TestCloseTellsTheRoundInFlightAtItsDeadline(t *testing.T) {
+	f := newFake()
+	l := New(Config{RequestTimeout: 50 * time.Millisecond, LeaderWait: time.Millisecond, MaxQueue: 10, MaxQueueBytes: 1 << 20}, f.f, f, f)
+	release, entered := make(chan struct{}), make(chan struct{}, 1)
+	f.commit = func(apply func() uint64) (uint64, fsm.Outcome) {
+		entered <- struct{}{}
+		<-release
+		return apply(), fsm.Applied
+	}
+	answered := make(chan Status, 1)
+	go func() {
+		answered <- ask(l, Call{Op: Take, Key: []byte("k"), Limit: throttle(t, 9, 1, 60), Cost: 1}).Status
+	}()
+	<-entered
+	closed := make(chan struct{})
+	go func() { l.Close(); close(closed) }()
+	select {
+	case s := <-answered:
+		if s != InDoubt {
+			t.Errorf("%v, want InDoubt", s)
+		}
+	case <-time.After(5 * time.Second):
+		t.Error("Close left the caller of a stuck batch waiting")
+	}
+	close(release)
+	<-closed
+}
+
 func TestABrokenForwardIsInDoubtAndNeverSentAgain(t *testing.T) {
 	f := newFake()
 	f.leading.Store(false)

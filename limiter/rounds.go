@@ -16,6 +16,7 @@ const (
 // runRounds decides what waits, one round after the other, until Close.
 func (l *Limiter) runRounds() {
 	defer l.stopped.Done()
+	defer close(l.roundsOver)
 	rd := &round{l: l, ws: l.ws, next: make([]byte, 0, 64), big: make([]byte, 0, 64)}
 	var tasks []*task
 	for {
@@ -172,7 +173,7 @@ func (l *Limiter) runDeadlines() {
 	var late []*task
 	for {
 		select {
-		case <-l.stop:
+		case <-l.roundsOver: // until then a round may be in flight
 			return
 		case <-tick.C:
 		}

@@ -54,7 +54,7 @@ func (l *Limiter) agree(c *Chunk, calls []Call) {
 			if noLeader == 0 {
 				noLeader = now
 			}
-			wait := l.cfg.LeaderWait - time.Duration(l.now()-noLeader)
+			wait := min(l.cfg.LeaderWait-time.Duration(l.now()-noLeader), time.Duration(deadline-l.now()))
 			if wait <= 0 || !l.r.AwaitLeader(wait) {
 				failAll(calls, ClusterDown)
 				return

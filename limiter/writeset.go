@@ -148,7 +148,10 @@ func (r *record) replace(state []byte, expiry int64) {
 // splice drops bytes in front of the state and appends tail. before is the state
 // that the decision was made on; splices of one round add up to one.
 func (r *record) splice(before []byte, drop int, tail []byte, expiry int64) {
-	fresh := r.op == 0 || r.op == fsm.OpDelete
+	if len(before) == 0 && r.op != 0 { // what the round made of it has expired, or is gone
+		r.op = fsm.OpReplace
+	}
+	fresh := r.op == 0
 	after := append(append(make([]byte, 0, len(before)-drop+len(tail)), before[drop:]...), tail...)
 	switch {
 	case fresh && len(before) > 0: // first change of a record that the table holds

@@ -24,13 +24,17 @@ func TestEffectsAddUpToTheChanges(t *testing.T) {
 		_, slot := w.find(7, 0, []byte("k"), []byte{1})
 		r := w.add(slot, 7, 0, []byte("k"), []byte{1}, inTable)
 		for range rapid.IntRange(1, 8).Draw(t, "changes") {
-			switch rapid.IntRange(0, 3).Draw(t, "change") {
+			switch rapid.IntRange(0, 4).Draw(t, "change") {
 			case 0:
 				state = append([]byte{9}, blob("state", 40)...)
 				r.replace(state, 1)
 			case 1:
 				r.remove()
 				state = nil
+			case 2: // a splice of what has expired meanwhile
+				tail := append([]byte{7}, blob("tail", 20)...)
+				r.splice(nil, 0, tail, 1)
+				state = tail
 			default:
 				drop := rapid.IntRange(0, len(state)).Draw(t, "drop")
 				tail := append([]byte{8}, blob("tail", 20)...)

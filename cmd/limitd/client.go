@@ -18,7 +18,7 @@ const clientTimeout = 10 * time.Second
 
 // client is how the verbs talk to a node.
 type client struct {
-	addr string // host:port; empty: the default ports, one after the other
+	addr string // host:port; empty: the defaults, one after the other
 	json bool   // output
 }
 
@@ -56,9 +56,15 @@ func (c *client) pick() (string, error) {
 	if c.addr != "" {
 		return c.addr, nil
 	}
-	defaults := []string{"127.0.0.1:6380", "127.0.0.1:6381"}
+	return firstThatAnswers(defaultAddrs)
+}
+
+// defaultAddrs are where `limitd serve` and the first node of `limitd local` listen.
+var defaultAddrs = []string{"127.0.0.1:6380", "127.0.0.1:6381"}
+
+func firstThatAnswers(addrs []string) (string, error) {
 	var errs []error
-	for _, addr := range defaults {
+	for _, addr := range addrs {
 		conn, err := net.DialTimeout("tcp", addr, time.Second)
 		if err == nil {
 			conn.Close()
@@ -66,7 +72,7 @@ func (c *client) pick() (string, error) {
 		}
 		errs = append(errs, err)
 	}
-	return "", fmt.Errorf("no node answers on %s: start one with `limitd serve`, or say --addr (%w)", strings.Join(defaults, " or "), errors.Join(errs...))
+	return "", fmt.Errorf("no node answers on %s: start one with `limitd serve`, or say --addr (%w)", strings.Join(addrs, " or "), errors.Join(errs...))
 }
 
 // pair is one name and value of a flat reply.

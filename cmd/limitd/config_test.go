@@ -50,6 +50,8 @@ func TestWrongKeysAreNamedWithTheirLine(t *testing.T) {
 		{"memory too small", "[limits]\nmax_memory = 1024", "f.toml:14: limits.max_memory: 1KiB is not within 16MiB to"},
 		{"negative memory", "[limits]\nmax_memory = -5", "f.toml:14: limits.max_memory: -5B is not within"},
 		{"leader wait", "[limits]\nleader_wait = \"2s\"", "f.toml:14: limits.leader_wait: 2s is above limits.request_timeout (1s)"},
+		{"key above what is stored", "[limits]\nmax_key = \"32KiB\"", "limits.max_key: 32KiB is not within"},
+		{"request above what is forwarded", "[resp]\nmax_request_bytes = \"8MiB\"", "resp.max_request_bytes: 8MiB is not within"},
 		{"key above argument", "[limits]\nmax_key = \"32KiB\"\n[resp]\nmax_arg_bytes = \"16KiB\"", "f.toml:14: limits.max_key: 32KiB is above resp.max_arg_bytes (16KiB)"},
 		{"ids later", "[limits]\nid_ttl = \"60s\"", "f.toml:14: limits.id_ttl: request ids are not supported by this version yet"},
 		{"clients per ip", "[resp]\nmax_clients_per_ip = \"none\"", "f.toml:14: resp.max_clients_per_ip: \"none\" is no count"},

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"limitd/fsm"
 )
 
 // KeyError is one thing wrong with a configuration: the key, and where it was
@@ -122,14 +124,15 @@ func (c *Config) validateLimits(es *KeyErrors) {
 		sizeWithin(es, "limits.max_memory", Size(l.MaxMemory.Bytes), 16<<20, 1<<50)
 	}
 	sizeWithin(es, "limits.min_free_disk", l.MinFreeDisk, 1<<20, 1<<50)
-	sizeWithin(es, "limits.max_key", l.MaxKey, 1, 32<<10)
+	sizeWithin(es, "limits.max_key", l.MaxKey, 1, fsm.MaxKey)
 }
 
 func (c *Config) validateRESP(es *KeyErrors) {
 	r := c.RESP
-	within(es, "resp.max_args", r.MaxArgs, 8, 1<<20)
-	sizeWithin(es, "resp.max_arg_bytes", r.MaxArgBytes, 64, 512<<20)
-	sizeWithin(es, "resp.max_request_bytes", r.MaxRequestBytes, 1<<10, 1<<30)
+	// What a node takes from a client it must be able to hand on to the leader.
+	within(es, "resp.max_args", r.MaxArgs, 8, 1<<16)
+	sizeWithin(es, "resp.max_arg_bytes", r.MaxArgBytes, 64, 3<<20)
+	sizeWithin(es, "resp.max_request_bytes", r.MaxRequestBytes, 1<<10, 3<<20)
 	within(es, "resp.max_pipeline", r.MaxPipeline, 1, 1<<20)
 	within(es, "resp.max_clients", r.MaxClients, 1, 1<<20)
 	within(es, "resp.max_clients_per_ip", int(r.MaxClientsPerIP), 0, 1<<20)

@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -23,10 +25,10 @@ func newThrottle() *cobra.Command {
 		Long: `Ask CL.THROTTLE whether QTY (default 1) may pass now: at most BURST+1 at once,
 and COUNT per PERIOD seconds in the long run. QTY 0 only looks.
 
-A negative QTY gives back; write -- before the key so that it is no flag:
-  limitd throttle -- user:42 15 16 86400 -1`,
+A negative QTY gives back.`,
 		Example: `  limitd throttle user:42 15 16 86400
-  limitd throttle user:42 15 16 86400 && send-the-mail`,
+  limitd throttle user:42 15 16 86400 && send-the-mail
+  limitd throttle user:42 15 16 86400 -1`,
 		Args: cobra.RangeArgs(4, 5),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			call := []any{"CL.THROTTLE"}
@@ -54,6 +56,18 @@ A negative QTY gives back; write -- before the key so that it is no flag:
 	}
 	c.flags(cmd)
 	return cmd
+}
+
+// quantityIsNoFlag keeps a negative quantity at the end from being read as a flag.
+func quantityIsNoFlag(args []string) []string {
+	last := len(args) - 1
+	if last < 1 || args[0] != "throttle" || slices.Contains(args, "--") {
+		return args
+	}
+	if q := args[last]; len(q) < 2 || q[0] != '-' || strings.Trim(q[1:], "0123456789") != "" {
+		return args
+	}
+	return slices.Insert(slices.Clone(args), last, "--")
 }
 
 func parseThrottle(reply any) (throttleReply, error) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -12,17 +13,25 @@ import (
 const version = "0.1.0"
 
 func newVersion() *cobra.Command {
-	return &cobra.Command{
+	var asJSON bool
+	c := &cobra.Command{
 		Use:     "version",
 		Short:   "Print the version",
 		Example: "  limitd version",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			fmt.Fprintf(cmd.OutOrStdout(), "limitd %s %s %s/%s%s\n",
-				version, runtime.Version(), runtime.GOOS, runtime.GOARCH, revision())
-			return nil
+			platform := runtime.GOOS + "/" + runtime.GOARCH
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), map[string]string{
+					"version": version, "go": runtime.Version(), "platform": platform, "revision": strings.TrimSpace(revision()),
+				})
+			}
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "limitd %s %s %s%s\n", version, runtime.Version(), platform, revision())
+			return err
 		},
 	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
 }
 
 // revision is the commit that the binary was built from, if Go recorded it.
