@@ -125,7 +125,10 @@ func (n *Node) SaveSnapshot() (string, error) {
 	if err := n.takeSnapshot(r); err != nil {
 		return "", fmt.Errorf("save snapshot: %w", err)
 	}
-	dir := filepath.Join(n.cfg.DataDir, "backups")
+	dir, err := filepath.Abs(filepath.Join(n.cfg.DataDir, "backups"))
+	if err != nil {
+		return "", fmt.Errorf("save snapshot: %w", err)
+	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", fmt.Errorf("save snapshot: %w", err)
 	}
