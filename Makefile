@@ -28,6 +28,7 @@ ci: lint failpoint fuzz e2e
 
 lint:
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "gofmt these files:"; echo "$$unformatted"; exit 1; }
+	$(GO) mod tidy -diff
 	$(GO) vet ./...
 	$(GO) vet -tags failpoint $(FAILPOINTS)
 	$(GO) run $(STATICCHECK) ./...
@@ -46,6 +47,6 @@ fuzz:
 e2e:
 	$(GO) test -count=1 -timeout 10m -v ./e2e
 
-# The figures of README.md, against redis-server on this machine.
+# The rows of bench/README.md, against redis-server on this machine.
 bench-smoke:
 	$(GO) run ./bench/smoke

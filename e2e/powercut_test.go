@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -21,15 +22,26 @@ type powerDisk struct {
 	mount string
 }
 
-// newPowerDisk makes an ext4 file system in a file and mounts it. It needs root:
-// LIMITD_REQUIRE_ROOT (set where all tests must run) turns the skip into a failure.
+// newPowerDisk makes an ext4 file system in a file and mounts it. That needs root,
+// mkfs.ext4 and a kernel that lets it mount. LIMITD_REQUIRE_ROOT (set where all
+// tests must run) turns the skip into a failure.
 func newPowerDisk(t testing.TB) *powerDisk {
 	t.Helper()
+	d, err := makePowerDisk(t)
+	switch {
+	case err == nil:
+	case os.Getenv("LIMITD_REQUIRE_ROOT") != "":
+		t.Fatal(err)
+	default:
+		t.Skip("NOT TESTED: ", err)
+	}
+	t.Cleanup(func() { exec.Command("umount", "-l", d.mount).Run() })
+	return d
+}
+
+func makePowerDisk(t testing.TB) (*powerDisk, error) {
 	if os.Geteuid() != 0 {
-		if os.Getenv("LIMITD_REQUIRE_ROOT") != "" {
-			t.Fatal("the power cut needs root to mount a file system")
-		}
-		t.Skip("NOT TESTED: the power cut needs root to mount a file system")
+		return nil, errors.New("a power cut needs root to mount a file system")
 	}
 	dir := t.TempDir()
 	d := &powerDisk{t: t, image: filepath.Join(dir, "disk.img"), mount: filepath.Join(dir, "disk")}
@@ -42,16 +54,23 @@ func newPowerDisk(t testing.TB) *powerDisk {
 	if err := os.Mkdir(d.mount, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	d.run("mkfs.ext4", "-q", "-F", d.image)
-	d.run("mount", "-o", "loop", d.image, d.mount)
-	t.Cleanup(func() { exec.Command("umount", "-l", d.mount).Run() })
-	return d
+	if err := command("mkfs.ext4", "-q", "-F", d.image); err != nil {
+		return nil, err
+	}
+	return d, command("mount", "-o", "loop", d.image, d.mount)
+}
+
+func command(name string, args ...string) error {
+	if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("%s %v: %w\n%s", name, args, err, out)
+	}
+	return nil
 }
 
 func (d *powerDisk) run(name string, args ...string) {
 	d.t.Helper()
-	if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
-		d.t.Fatalf("%s %v: %v\n%s", name, args, err, out)
+	if err := command(name, args...); err != nil {
+		d.t.Fatal(err)
 	}
 }
 
