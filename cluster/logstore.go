@@ -3,37 +3,17 @@ package cluster
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/hashicorp/raft"
-	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
-	"go.etcd.io/bbolt"
-	bolterrors "go.etcd.io/bbolt/errors"
-
-	"limitd/snapshot"
 )
 
 const (
-	logName = "raft.db"
-	// logMmap is address space, not memory. While the file fits, a growing log
-	// never waits for its readers.
-	logMmap     = 16 << 30
 	deleteChunk = 1024 // entries deleted in one transaction, so that appends get in between
 	maxTrailing = 10240
 	minTrailing = 1024
 )
-
-// boltFile is what log and stable store need of raft-boltdb. Tests break it.
-type boltFile interface {
-	raft.LogStore
-	Get(key []byte) ([]byte, error)
-	Set(key, value []byte) error
-	Close() error
-}
 
 // logStore is raft's log: raft-boltdb with a checksum on every entry, a stop at
 // the first failure, and truncation in steps.
@@ -54,66 +34,6 @@ type logStore struct {
 
 var _ raft.LogStore = (*logStore)(nil)
 var _ raft.MonotonicLogStore = (*logStore)(nil)
-
-// openBolt opens the file that holds log and stable store.
-func openBolt(dir string) (b *raftboltdb.BoltStore, path string, err error) {
-	path = filepath.Join(dir, logName)
-	defer func() {
-		if r := recover(); r != nil { // bbolt panics on some damaged files
-			err = damagedLog(path, fmt.Errorf("bbolt: %v", r))
-		}
-	}()
-	if !absent(path) {
-		if err := checkLogFile(path); err != nil {
-			return nil, path, damagedLog(path, err)
-		}
-	}
-	b, err = raftboltdb.New(raftboltdb.Options{Path: path, BoltOptions: &bbolt.Options{
-		Timeout:         time.Second,
-		FreelistType:    bbolt.FreelistMapType,
-		NoFreelistSync:  true,
-		InitialMmapSize: logMmap,
-	}})
-	if err != nil {
-		return nil, path, damagedLog(path, err)
-	}
-	return b, path, syncDir(dir)
-}
-
-// checkLogFile looks at a log before raft-boltdb opens it, which makes what is
-// missing: a log whose bucket lost its name would come back empty. Only a file
-// that no node has used yet, left by a crash, may lack its buckets.
-func checkLogFile(path string) error {
-	if err := snapshot.CheckBolt(path); err != nil {
-		return err
-	}
-	if absent(filepath.Join(filepath.Dir(path), identityFile)) {
-		return nil
-	}
-	db, err := bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true, Timeout: time.Second})
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	return db.View(func(tx *bbolt.Tx) error {
-		for _, name := range []string{"logs", "conf"} {
-			if tx.Bucket([]byte(name)) == nil {
-				return fmt.Errorf("it has no bucket %q", name)
-			}
-		}
-		return nil
-	})
-}
-
-// damagedLog is the refusal to go on with a log or a stable store that cannot be
-// trusted: the node has forgotten what it acknowledged or whom it voted for.
-func damagedLog(path string, err error) error {
-	if errors.Is(err, bolterrors.ErrTimeout) {
-		return fmt.Errorf("open raft log %s: another process has it open: stop that process, or give this node a directory of its own", path)
-	}
-	return fmt.Errorf("raft log %s is damaged: %w; this node may have forgotten entries and votes that others count on, so it does not start: "+
-		"remove it from the cluster, move its data directory away, and let it join again", path, err)
-}
 
 func (s *logStore) FirstIndex() (uint64, error) { return s.bound(s.bolt.FirstIndex) }
 func (s *logStore) LastIndex() (uint64, error)  { return s.bound(s.bolt.LastIndex) }
@@ -237,38 +157,6 @@ func (s *logStore) DeleteRange(lo, hi uint64) error {
 // included.
 func (s *logStore) IsMonotonic() bool { return false }
 
-// scan reads the whole log once: its entries must follow one another and match
-// their checksums.
-func (s *logStore) scan() error {
-	first, err := s.bolt.FirstIndex()
-	if err != nil {
-		return damagedLog(s.path, err)
-	}
-	last, err := s.bolt.LastIndex()
-	if err != nil {
-		return damagedLog(s.path, err)
-	}
-	if last == 0 {
-		return nil
-	}
-	for i := first; i <= last; i++ {
-		var l raft.Log
-		if err := s.read(i, &l); errors.Is(err, raft.ErrLogNotFound) {
-			return damagedLog(s.path, fmt.Errorf("entry %d is missing between %d and %d", i, first, last))
-		} else if err != nil {
-			return damagedLog(s.path, err)
-		}
-		s.sizes[i%maxTrailing] = uint32(len(l.Data))
-		switch l.Type {
-		case raft.LogCommand:
-			s.command.Store(i)
-		case raft.LogConfiguration:
-			s.configuration = i
-		}
-	}
-	return nil
-}
-
 // trailing is how many of the newest entries fit into so many bytes, within the
 // bounds that a slow follower and the time of a truncation ask for.
 func (s *logStore) trailing(budget int64, first, last uint64) uint64 {
@@ -285,10 +173,4 @@ func (s *logStore) trailing(budget int64, first, last uint64) uint64 {
 		return maxTrailing // the whole log fits
 	}
 	return max(n, minTrailing)
-}
-
-// absent says that a file is not there or holds nothing.
-func absent(path string) bool {
-	fi, err := os.Stat(path)
-	return err == nil && fi.Size() == 0 || errors.Is(err, os.ErrNotExist)
 }

@@ -1,0 +1,73 @@
+package cluster
+
+import (
+	"errors"
+	"sync"
+
+	"github.com/hashicorp/raft"
+)
+
+// brokenBolt is a bolt file that fails as told.
+type brokenBolt struct {
+	boltFile
+	deletes int // how many truncations succeed; 0: all
+
+	mu   sync.Mutex
+	fail error         // of every write
+	hold chan struct{} // writes wait until it is closed
+}
+
+func (b *brokenBolt) failWrites(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.fail = err
+}
+
+// holdWrites makes writes wait until release is called.
+func (b *brokenBolt) holdWrites() (release func()) {
+	hold := make(chan struct{})
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.hold = hold
+	return sync.OnceFunc(func() {
+		b.mu.Lock()
+		b.hold = nil
+		b.mu.Unlock()
+		close(hold)
+	})
+}
+
+func (b *brokenBolt) write() error {
+	b.mu.Lock()
+	hold, err := b.hold, b.fail
+	b.mu.Unlock()
+	if hold != nil {
+		<-hold
+	}
+	return err
+}
+
+func (b *brokenBolt) StoreLog(l *raft.Log) error { return b.StoreLogs([]*raft.Log{l}) }
+
+func (b *brokenBolt) StoreLogs(logs []*raft.Log) error {
+	if err := b.write(); err != nil {
+		return err
+	}
+	return b.boltFile.StoreLogs(logs)
+}
+
+func (b *brokenBolt) Set(k, v []byte) error {
+	if err := b.write(); err != nil {
+		return err
+	}
+	return b.boltFile.Set(k, v)
+}
+
+func (b *brokenBolt) DeleteRange(lo, hi uint64) error {
+	if b.deletes == 1 {
+		b.deletes = -1
+	} else if b.deletes < 0 {
+		return errors.New("interrupted")
+	}
+	return b.boltFile.DeleteRange(lo, hi)
+}
