@@ -106,6 +106,36 @@ func TestOneReceiptIsEnough(t *testing.T) {
 	near(t, "with one receipt left", got, before+machineClock{}.Boot()-begun, time.Second)
 }
 
+// A process that is killed gets no chance to write down what it knows.
+func TestReceiptIsOnDiskWithoutASnapshot(t *testing.T) {
+	t.Parallel()
+	c := startTestCluster(t, 1)
+	n := c.leader()
+	put(t, n, "a")
+	if err := n.keepReceipt(); err != nil {
+		t.Fatal(err)
+	}
+	first, ok := n.snaps.Receipt()
+	if !ok {
+		t.Fatal("no receipt on disk")
+	}
+	put(t, n, "b")
+	if err := n.keepReceipt(); err != nil {
+		t.Fatal(err)
+	}
+	if again, _ := n.snaps.Receipt(); again != first {
+		t.Error("it is written at every entry")
+	}
+	n.clock.boot.Add(int64(receiptEvery))
+	put(t, n, "c")
+	if err := n.keepReceipt(); err != nil {
+		t.Fatal(err)
+	}
+	if later, _ := n.snaps.Receipt(); later.At-first.At < int64(receiptEvery) {
+		t.Errorf("a minute later it says %d, it said %d", later.At, first.At)
+	}
+}
+
 func TestWallClockFarAheadIsNotBelieved(t *testing.T) {
 	t.Parallel()
 	c := startTestCluster(t, 1)

@@ -151,6 +151,7 @@ func (n *Node) Start() error {
 	}
 	n.background.Go(n.maintain)
 	n.background.Go(n.proposeTicks)
+	n.background.Go(n.keepReceipts)
 	n.background.Go(n.poll)
 	return nil
 }

@@ -58,6 +58,41 @@ func (r *receipts) saved() (snapshot.Receipt, bool) {
 	return snapshot.Receipt{At: rc.at, Boot: rc.boot, BootID: r.clock.BootID()}, true
 }
 
+const (
+	receiptEvery = time.Minute // how old the receipt on disk gets, about
+	receiptCheck = 10 * time.Second
+)
+
+// keepReceipts puts the newest receipt on disk now and then, so that a process
+// that was killed finds one though no snapshot was due.
+func (n *Node) keepReceipts() {
+	t := time.NewTicker(receiptCheck)
+	defer t.Stop()
+	for {
+		select {
+		case <-n.stopping:
+			return
+		case <-t.C:
+		}
+		if err := n.keepReceipt(); err != nil {
+			n.log.Warn("cannot keep the newest receipt", "error", err)
+		}
+	}
+}
+
+// keepReceipt puts the newest receipt on disk if the one there is old.
+func (n *Node) keepReceipt() error {
+	newest, ok := n.receipts.saved()
+	if !ok {
+		return nil
+	}
+	kept, ok := n.snaps.Receipt()
+	if ok && kept.BootID == newest.BootID && newest.Boot-kept.Boot < int64(receiptEvery) {
+		return nil
+	}
+	return n.snaps.SaveReceipt(newest)
+}
+
 // testimony is a voter's answer to a new leader that has no receipt: the cluster
 // time that its newest receipt vouches for, and its wall clock.
 type testimony struct {
