@@ -41,7 +41,14 @@ func (o *output) String() string {
 // launch starts limitd in dir; what is still running at the end of the test is killed.
 func launch(t testing.TB, dir, name string, args ...string) *process {
 	t.Helper()
-	p := &process{t: t, name: name, cmd: exec.Command(tools.limitd, args...), out: &output{}, done: make(chan struct{})}
+	return launchBinary(t, tools.limitd, nil, dir, name, args...)
+}
+
+// launchBinary is launch with another build, and env besides the test's own.
+func launchBinary(t testing.TB, bin string, env []string, dir, name string, args ...string) *process {
+	t.Helper()
+	p := &process{t: t, name: name, cmd: exec.Command(bin, args...), out: &output{}, done: make(chan struct{})}
+	p.cmd.Env = append(os.Environ(), env...)
 	p.cmd.Dir = dir
 	p.cmd.Stdout, p.cmd.Stderr = p.out, p.out
 	if err := p.cmd.Start(); err != nil {
