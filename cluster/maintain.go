@@ -3,6 +3,7 @@ package cluster
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -30,6 +31,7 @@ func (n *Node) maintain() {
 	defer step.Stop()
 	defer check.Stop()
 	var pace snapshotPace
+	pace.rest(snapshotRest / 2)
 	for {
 		select {
 		case <-n.stopping:
@@ -66,13 +68,18 @@ type snapshotPace struct {
 	running   chan time.Duration // how long it took
 }
 
+// rest puts the next snapshot off by d to 2d. All nodes apply the same entries,
+// so without chance they would write their snapshots at the same moment, and a
+// majority would be slow at once.
+func (p *snapshotPace) rest(d time.Duration) { p.notBefore = time.Now().Add(d + rand.N(d)) }
+
 // snapshotIfDue begins a snapshot if enough has changed since the last one.
 func (n *Node) snapshotIfDue(p *snapshotPace) {
 	if p.running != nil {
 		select {
 		case took := <-p.running:
 			p.running = nil
-			p.notBefore = time.Now().Add(max(snapshotRest, 10*took))
+			p.rest(max(snapshotRest, 10*took))
 		default:
 		}
 		return
