@@ -173,16 +173,3 @@ func TestIdleLeaderTicks(t *testing.T) {
 		t.Errorf("idle for %s and no tick: %+v", tickEvery, got)
 	}
 }
-
-func TestLeaderThatCannotWriteStops(t *testing.T) {
-	t.Parallel()
-	c := startTestCluster(t, 1)
-	n := c.leader()
-	n.turn <- struct{}{} // a batch that never ends
-	n.clock.boot.Add(int64(time.Minute) + 1)
-	n.tick()
-	if n.fatalReason() == nil {
-		t.Error("no write succeeded for a minute, and it goes on leading")
-	}
-	n.endTurn()
-}

@@ -86,18 +86,8 @@ func (d *disk) truncate(f func() error) error {
 // stalled is for how long the write under way has been waiting, 0 if there is
 // none. While it is longer than a heartbeat timeout, a leader says nothing to
 // its followers, so that they elect another.
-func (d *disk) stalled(now int64) time.Duration { return since(d.writing.Load(), now) }
-
-// stuck is stalled with truncations.
-func (d *disk) stuck(now int64) time.Duration {
-	return max(d.stalled(now), since(d.deleting.Load(), now))
-}
-
-func since(begun, now int64) time.Duration {
-	if begun >= now {
-		return 0
-	}
-	return time.Duration(now - begun)
+func (d *disk) stalled(now int64) time.Duration {
+	return time.Duration(max(now-d.writing.Load(), 0))
 }
 
 // histogram counts durations in buckets of powers of two of a microsecond.

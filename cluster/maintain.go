@@ -11,7 +11,6 @@ import (
 )
 
 const (
-	stepEvery  = 100 * time.Millisecond
 	checkEvery = time.Second
 
 	sweepSlots = 4096 // looked at in one step
@@ -32,12 +31,13 @@ func (n *Node) maintain() {
 	defer check.Stop()
 	var pace snapshotPace
 	pace.rest(snapshotRest / 2)
+	var writes writesUnderWay
 	for {
 		select {
 		case <-n.stopping:
 			return
 		case <-step.C:
-			n.watchFailures()
+			n.watchFailures(&writes)
 			for n.fsm.Sweep(sweepSlots) >= sweepMore {
 				if n.isStopping() {
 					return
@@ -137,16 +137,28 @@ func (n *Node) setTrailing(r *raft.Raft) {
 	}
 }
 
-// proposeTicks keeps an idle leader's log moving.
+// proposeTicks keeps an idle leader's log moving, and looks on when that does not
+// succeed. A tick may wait for ever, for the turn or for its own entry; the look
+// must not.
 func (n *Node) proposeTicks() {
 	t := time.NewTicker(checkEvery)
 	defer t.Stop()
+	var w lasting[achieved]
+	one := make(chan struct{}, 1) // holds a token while a tick is under way
 	for {
 		select {
 		case <-n.stopping:
 			return
 		case <-t.C:
-			n.tick()
+		}
+		n.watchWrites(&w)
+		select {
+		case one <- struct{}{}:
+			n.background.Go(func() {
+				n.tick()
+				<-one
+			})
+		default:
 		}
 	}
 }

@@ -20,6 +20,7 @@ import (
 type Node struct {
 	cfg     Config
 	clock   Clock
+	awake   *awake
 	log     *slog.Logger
 	handler Handler
 
@@ -79,6 +80,7 @@ func Open(cfg Config, h Handler) (*Node, error) {
 		stopping: make(chan struct{}),
 		halted:   make(chan struct{}),
 	}
+	n.awake = newAwake(n.clock, cfg.Heartbeat)
 	n.receipts.clock = n.clock
 	n.disk = newDisk(n.clock, n.fatal)
 	if err := n.openStores(); err != nil {
@@ -136,6 +138,7 @@ func (n *Node) Start() error {
 	if err != nil {
 		return err
 	}
+	n.background.Go(func() { n.awake.run(n.stopping) })
 	n.checkDisk()
 	if !n.empty() {
 		err = n.startRaft(nil)

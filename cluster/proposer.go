@@ -26,6 +26,8 @@ func (n *Node) Begin() (fsm.Turn, error) {
 	case n.turn <- struct{}{}:
 	case <-n.stopping:
 		return fsm.Turn{}, errClosed
+	case <-n.halted:
+		return fsm.Turn{}, errNotLeading
 	}
 	l := n.reign()
 	if l == nil {
@@ -104,12 +106,11 @@ const (
 	// keeps the receipts fresh that the next leader's clock will start from, and
 	// tries the way of a write.
 	tickEvery = 5 * time.Second
-	// writesDead is after how many of them without a success a leader gives up.
+	// writesDead is the time of how many of them a leader goes on without a success.
 	writesDead = 6
 )
 
-// tick proposes an empty batch if nothing was committed for a while, and stops a
-// node that leads and cannot write.
+// tick proposes an empty batch if nothing was committed for a while.
 func (n *Node) tick() {
 	l := n.reign()
 	if l == nil {
@@ -117,10 +118,6 @@ func (n *Node) tick() {
 	}
 	quiet := n.clock.Boot() - max(n.committed.Load(), l.since)
 	if quiet < int64(tickEvery) {
-		return
-	}
-	if limit := max(writesDead*tickEvery, n.cfg.DiskStall); quiet > int64(limit) {
-		n.fatal(errors.New("this node leads, and no write has succeeded for " + time.Duration(quiet).Round(time.Second).String()))
 		return
 	}
 	turn, err := n.Begin()

@@ -59,7 +59,7 @@ func TestOthersElectWhenTheLeadersDiskHangs(t *testing.T) {
 	if err := l.fatalReason(); err != nil {
 		t.Fatalf("it stopped before raft.disk_stall was over: %v", err)
 	}
-	l.clock.boot.Add(int64(3 * time.Second))
+	l.runFor(4 * time.Second)
 	eventually(t, "the node to stop", func() bool { return l.fatalReason() != nil })
 	if err := l.fatalReason().Error(); !strings.Contains(err, "raft.disk_stall") || !strings.Contains(err, logName) {
 		t.Errorf("the reason names neither key nor file: %s", err)
@@ -156,7 +156,7 @@ func TestMainLoopThatDoesNotAnswerIsFound(t *testing.T) {
 		t.Fatalf("while a snapshot was being installed: %v", err)
 	}
 	n.trans.progress.Store(idle)
-	n.clock.boot.Add(int64(2 * time.Second))
+	n.runFor(3 * time.Second)
 	if <-done {
 		t.Error("no answer was taken for one")
 	}
@@ -183,14 +183,30 @@ func TestStalledWriteHasAnAge(t *testing.T) {
 		}
 		return nil
 	})
-	d.truncate(func() error {
-		if d.stalled(1400) != 0 || d.stuck(1400) != 400 {
-			t.Error("a truncation silences no leader, but counts as stuck")
-		}
-		return nil
-	})
-	if d.stuck(5000) != 0 {
-		t.Error("both have ended, and it is stuck")
+	if d.stalled(5000) != 0 {
+		t.Error("it has ended, and has an age")
+	}
+}
+
+func TestWriteAndTruncationUnderWayAreTimed(t *testing.T) {
+	d := newDisk(&fixedClock{boot: 1000}, func(error) {})
+	var w writesUnderWay
+	if w.look(d, 100) != 0 {
+		t.Error("nothing is under way, and it has lasted")
+	}
+	for name, run := range map[string]func(func() error) error{"write": d.write, "truncation": d.truncate} {
+		run(func() error {
+			if first, later := w.look(d, 200), w.look(d, 700); first != 0 || later != 500 {
+				t.Errorf("a %s looked at for 500 ns has lasted %d, then %d", name, first, later)
+			}
+			if name == "truncation" && d.stalled(1400) != 0 {
+				t.Error("a truncation silences the leader")
+			}
+			return nil
+		})
+	}
+	if w.look(d, 5000) != 0 {
+		t.Error("both have ended, and it lasts")
 	}
 }
 

@@ -10,17 +10,52 @@ import (
 // watchFailures stops the node when its state machine has, or when a write has
 // been waiting for the disk for too long. Such a write cannot be taken back, and
 // may land at any time.
-func (n *Node) watchFailures() {
+func (n *Node) watchFailures(w *writesUnderWay) {
 	if err := n.fsm.Halted(); err != nil {
 		n.fatal(err)
 		return
 	}
-	if wait := n.disk.stuck(n.clock.Boot()); wait > n.cfg.DiskStall {
+	if wait := w.look(n.disk, n.awake.ran.Load()); wait > n.cfg.DiskStall {
 		n.fatal(fmt.Errorf("the disk of %s has not finished a write for %s (raft.disk_stall is %s)", n.logs.path, wait.Round(time.Second), n.cfg.DiskStall))
 		return
 	}
 	if r := n.raft.Load(); r != nil && r.State() == raft.Shutdown && !n.isStopping() {
 		n.fatal(fmt.Errorf("%s was removed from the cluster: raft has stopped", n.raftID))
+	}
+}
+
+// writesUnderWay is the write and the truncation that wait for the disk, each by
+// the boot time at which it began.
+type writesUnderWay struct{ write, truncation lasting[int64] }
+
+// look tells for how long the older of the two has been under way, 0: there is none.
+func (w *writesUnderWay) look(d *disk, ran int64) (wait time.Duration) {
+	if at := d.writing.Load(); at != idle {
+		wait = w.write.look(at, ran)
+	}
+	if at := d.deleting.Load(); at != idle {
+		wait = max(wait, w.truncation.look(at, ran))
+	}
+	return wait
+}
+
+// achieved is a reign and its newest batch that took effect.
+type achieved struct {
+	reign     *leadership
+	committed int64
+}
+
+// watchWrites stops a node that leads and cannot write: its heartbeats would keep
+// the others from electing one that can.
+func (n *Node) watchWrites(w *lasting[achieved]) {
+	l := n.reign()
+	if l == nil {
+		*w = lasting[achieved]{}
+		return
+	}
+	quiet := w.look(achieved{l, n.committed.Load()}, n.awake.ran.Load())
+	if quiet > max(writesDead*tickEvery, n.cfg.DiskStall) {
+		n.fatal(fmt.Errorf("this node leads, and no write has succeeded for %s", quiet.Round(time.Second)))
 	}
 }
 
@@ -49,7 +84,7 @@ func (n *Node) probe(r *raft.Raft) {
 // awaitProbe waits for the answer; false if the node is over. While a snapshot is
 // being installed the loop answers nothing, and is not stuck as long as that moves.
 func (n *Node) awaitProbe(answered <-chan struct{}) bool {
-	asked := n.clock.Boot()
+	w := lasting[int64]{n.trans.progress.Load(), n.awake.ran.Load()}
 	t := time.NewTicker(checkEvery)
 	defer t.Stop()
 	for {
@@ -62,11 +97,7 @@ func (n *Node) awaitProbe(answered <-chan struct{}) bool {
 			return false
 		case <-t.C:
 		}
-		now := n.clock.Boot()
-		if moved := n.trans.progress.Load(); moved != idle {
-			asked = max(asked, moved)
-		}
-		if wait := time.Duration(now - asked); wait > n.cfg.DiskStall {
+		if wait := w.look(n.trans.progress.Load(), n.awake.ran.Load()); wait > n.cfg.DiskStall {
 			n.fatal(fmt.Errorf("raft's main loop has not answered for %s", wait.Round(time.Second)))
 			return false
 		}
