@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"errors"
 	"testing"
 	"time"
 )
@@ -134,6 +135,28 @@ func TestReceiptIsOnDiskWithoutASnapshot(t *testing.T) {
 	if later, _ := n.snaps.Receipt(); later.At-first.At < int64(receiptEvery) {
 		t.Errorf("a minute later it says %d, it said %d", later.At, first.At)
 	}
+}
+
+// kill ends a node without what Close does for a process that may end in peace.
+func (tn *testNode) kill() {
+	tn.fatal(errors.New("killed"))
+	tn.Close()
+}
+
+// Without a receipt on disk a node that comes back asks for wall clocks, as after
+// a reboot of all machines.
+func TestKilledNodeDoesNotFollowTheWallClock(t *testing.T) {
+	t.Parallel()
+	c := startTestCluster(t, 1)
+	n := c.leader()
+	put(t, n, "a")
+	eventually(t, "the first receipt to be on disk", func() bool { _, ok := n.snaps.Receipt(); return ok })
+	before := clusterTime(t, n)
+	begun := machineClock{}.Boot()
+	n.kill()
+	n.clock.wall.Add(int64(time.Hour))
+	c.start(n)
+	near(t, "killed, with a wall clock that was put ahead", clusterTime(t, c.leader()), before+machineClock{}.Boot()-begun, time.Second)
 }
 
 func TestWallClockFarAheadIsNotBelieved(t *testing.T) {

@@ -58,15 +58,16 @@ func (r *receipts) saved() (snapshot.Receipt, bool) {
 	return snapshot.Receipt{At: rc.at, Boot: rc.boot, BootID: r.clock.BootID()}, true
 }
 
-const (
-	receiptEvery = time.Minute // how old the receipt on disk gets, about
-	receiptCheck = 10 * time.Second
-)
+// receiptEvery is about how old the receipt on disk gets. What goes by after it
+// is counted by this machine's clock alone, which may drift.
+const receiptEvery = time.Minute
 
-// keepReceipts puts the newest receipt on disk now and then, so that a process
-// that was killed finds one though no snapshot was due.
+// keepReceipts puts the first receipt of a boot on disk at once, and a newer one
+// now and then, so that a process that was killed finds one though no snapshot was
+// due. Without one, cluster time would go on from the wall clocks though no
+// machine was rebooted. It costs a synced transaction of one row each.
 func (n *Node) keepReceipts() {
-	t := time.NewTicker(receiptCheck)
+	t := time.NewTicker(checkEvery)
 	defer t.Stop()
 	for {
 		select {
