@@ -48,12 +48,12 @@ func (n *Node) startRaft(first *raft.Configuration) error {
 				return err
 			}
 		}
-		r, err = raft.NewRaft(cfg, n.fsm, n.cache, n.stable, n.snaps, n.trans)
+		r, err = raft.NewRaft(cfg, n.fsm, n.cache, n.stable, n.snapshots(), n.trans)
 		if err == nil {
 			return nil
 		}
 		if err = n.loadFailed(err); err == nil {
-			r, err = raft.NewRaft(cfg, n.fsm, n.cache, n.stable, n.snaps, n.trans)
+			r, err = raft.NewRaft(cfg, n.fsm, n.cache, n.stable, n.snapshots(), n.trans)
 		}
 		return err
 	})
@@ -106,7 +106,7 @@ func (n *Node) guarded(f func() error) error {
 // bootstrapLog writes the first entry. A node that was stopped in the middle of
 // it has a term and still an empty log.
 func (n *Node) bootstrapLog(cfg *raft.Config, c raft.Configuration) error {
-	err := raft.BootstrapCluster(cfg, n.cache, n.stable, n.snaps, n.trans, c)
+	err := raft.BootstrapCluster(cfg, n.cache, n.stable, n.snapshots(), n.trans, c)
 	if errors.Is(err, raft.ErrCantBootstrap) && n.empty() {
 		err = n.cache.StoreLog(&raft.Log{Index: 1, Term: 1, Type: raft.LogConfiguration, Data: raft.EncodeConfiguration(c)})
 	}
@@ -116,7 +116,7 @@ func (n *Node) bootstrapLog(cfg *raft.Config, c raft.Configuration) error {
 // empty says that neither log nor snapshot holds anything.
 func (n *Node) empty() bool {
 	last, err := n.logs.LastIndex()
-	_, snapshot := n.snaps.Meta()
+	_, snapshot := n.snapshots().Meta()
 	return err == nil && last == 0 && !snapshot
 }
 

@@ -116,7 +116,7 @@ func TestReceiptIsOnDiskWithoutASnapshot(t *testing.T) {
 	if err := n.keepReceipt(); err != nil {
 		t.Fatal(err)
 	}
-	first, ok := n.snaps.Receipt()
+	first, ok := n.snapshots().Receipt()
 	if !ok {
 		t.Fatal("no receipt on disk")
 	}
@@ -124,7 +124,7 @@ func TestReceiptIsOnDiskWithoutASnapshot(t *testing.T) {
 	if err := n.keepReceipt(); err != nil {
 		t.Fatal(err)
 	}
-	if again, _ := n.snaps.Receipt(); again != first {
+	if again, _ := n.snapshots().Receipt(); again != first {
 		t.Error("it is written at every entry")
 	}
 	n.clock.boot.Add(int64(receiptEvery))
@@ -132,7 +132,7 @@ func TestReceiptIsOnDiskWithoutASnapshot(t *testing.T) {
 	if err := n.keepReceipt(); err != nil {
 		t.Fatal(err)
 	}
-	if later, _ := n.snaps.Receipt(); later.At-first.At < int64(receiptEvery) {
+	if later, _ := n.snapshots().Receipt(); later.At-first.At < int64(receiptEvery) {
 		t.Errorf("a minute later it says %d, it said %d", later.At, first.At)
 	}
 }
@@ -150,7 +150,7 @@ func TestKilledNodeDoesNotFollowTheWallClock(t *testing.T) {
 	c := startTestCluster(t, 1)
 	n := c.leader()
 	put(t, n, "a")
-	eventually(t, "the first receipt to be on disk", func() bool { _, ok := n.snaps.Receipt(); return ok })
+	eventually(t, "the first receipt to be on disk", func() bool { _, ok := n.snapshots().Receipt(); return ok })
 	before := clusterTime(t, n)
 	begun := machineClock{}.Boot()
 	n.kill()

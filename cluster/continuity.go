@@ -49,13 +49,17 @@ func (n *Node) openSnapshots(dir string) error {
 	if err != nil {
 		return err
 	}
-	n.snaps = s
+	n.snaps.Store(s)
 	if rc, ok := s.Receipt(); ok {
 		n.receipts.restore(rc)
 	}
 	n.fsm = fsm.New(s)
 	return nil
 }
+
+// snapshots is the snapshot file. A damaged one is replaced while raft starts,
+// when peers may ask for this node's status already.
+func (n *Node) snapshots() *snapshot.Store { return n.snaps.Load() }
 
 func (n *Node) snapshotOptions() snapshot.Options {
 	return snapshot.Options{Applied: n.handedOn, OnInstall: n.installed, Receipt: n.receipts.saved}
@@ -91,27 +95,27 @@ func (n *Node) replaceSnapshot(damage error) (*snapshot.Store, error) {
 // loadFailed is called when raft could not load the snapshot. If that is because
 // a record is damaged, the file is replaced, and nil says: try again.
 func (n *Node) loadFailed(cause error) error {
-	metas, err := n.snaps.List()
+	metas, err := n.snapshots().List()
 	if err != nil || len(metas) == 0 {
 		return cause
 	}
 	if err = n.readSnapshot(metas[0].ID); !errors.Is(err, snapshot.ErrDamaged) {
 		return cause
 	}
-	if err := n.snaps.Close(); err != nil {
+	if err := n.snapshots().Close(); err != nil {
 		return err
 	}
 	s, err := n.replaceSnapshot(err)
 	if err != nil {
 		return err
 	}
-	n.snaps = s
+	n.snaps.Store(s)
 	return nil
 }
 
 // readSnapshot reads all records of the snapshot file.
 func (n *Node) readSnapshot(id string) error {
-	_, rc, err := n.snaps.Open(id)
+	_, rc, err := n.snapshots().Open(id)
 	if err != nil {
 		return err
 	}
@@ -160,7 +164,7 @@ func (n *Node) fitLog(index, term uint64) (deleted uint64, err error) {
 	}
 	switch judgeLog(first, last, at.Term, index, term) {
 	case gap:
-		return 0, damagedLog(n.logs.path, fmt.Errorf("it starts at entry %d, and the snapshot %s ends at %d: what is between is lost", first, n.snaps.Path(), index))
+		return 0, damagedLog(n.logs.path, fmt.Errorf("it starts at entry %d, and the snapshot %s ends at %d: what is between is lost", first, n.snapshots().Path(), index))
 	case diverges:
 		n.log.Info("the log does not continue the snapshot and is deleted", "first", first, "last", last, "snapshot", index)
 		return last, n.cache.DeleteRange(first, last)
@@ -172,7 +176,7 @@ func (n *Node) fitLog(index, term uint64) (deleted uint64, err error) {
 // log of another history beside the snapshot and send its entries to others, and
 // panic over a gap.
 func (n *Node) checkContinuity() error {
-	m, _ := n.snaps.Meta()
+	m, _ := n.snapshots().Meta()
 	if _, err := n.fitLog(m.Index, m.Term); err != nil {
 		return err
 	}

@@ -53,7 +53,7 @@ func oneStopped(t *testing.T, cut bool) (*testCluster, *testNode) {
 	if err := n.takeSnapshot(n.raft.Load()); err != nil {
 		t.Fatal(err)
 	}
-	m, _ := n.snaps.Meta()
+	m, _ := n.snapshots().Meta()
 	put(t, n, "later")
 	if cut {
 		if err := n.cache.DeleteRange(1, m.Index-3); err != nil {
@@ -103,13 +103,13 @@ func TestNodeGoesOnFromSnapshotAndLog(t *testing.T) {
 func TestMissingSnapshotFile(t *testing.T) {
 	t.Parallel()
 	c, n := oneStopped(t, false)
-	remove(t, n.snaps.Path())
+	remove(t, n.snapshots().Path())
 	c.start(n)
 	if l := c.leader(); !has(l, "key3") || !has(l, "later") {
 		t.Error("the log holds everything, and the state was not rebuilt")
 	}
 	_, n = oneStopped(t, true)
-	remove(t, n.snaps.Path())
+	remove(t, n.snapshots().Path())
 	refuses(t, n, logName, "is lost", "join again")
 }
 
@@ -122,19 +122,55 @@ func TestDamagedSnapshotFile(t *testing.T) {
 	for name, hurt := range damage {
 		t.Run(name, func(t *testing.T) {
 			c, n := oneStopped(t, false)
-			rewrite(t, n.snaps.Path(), hurt)
+			rewrite(t, n.snapshots().Path(), hurt)
 			c.start(n)
 			if l := c.leader(); !has(l, "key3") || !has(l, "later") {
 				t.Error("the log holds everything, and the state was not rebuilt")
 			}
-			if aside, _ := filepath.Glob(n.snaps.Path() + ".damaged-*"); len(aside) != 1 {
+			if aside, _ := filepath.Glob(n.snapshots().Path() + ".damaged-*"); len(aside) != 1 {
 				t.Errorf("the damaged file was not set aside: %v", aside)
 			}
 			_, n = oneStopped(t, true)
-			rewrite(t, n.snaps.Path(), hurt)
-			refuses(t, n, n.snaps.Path(), "damaged", "join again")
+			rewrite(t, n.snapshots().Path(), hurt)
+			refuses(t, n, n.snapshots().Path(), "damaged", "join again")
 		})
 	}
+}
+
+// Peers may ask for the status as soon as the peer port is open. (Under the race
+// detector this failed.)
+func TestStatusWhileADamagedSnapshotIsReplaced(t *testing.T) {
+	t.Parallel()
+	c, tn := oneStopped(t, false)
+	rewrite(t, tn.snapshots().Path(), func(b []byte) []byte {
+		return bytes.Replace(b, []byte("state of key3"), []byte("state of KEY3"), 1)
+	})
+	n, err := Open(tn.cfg, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tn.Node = n
+	asking, stop := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(asking)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			if n.ownStatus().Empty {
+				t.Error("a node with a log says that it is empty")
+				return
+			}
+		}
+	}()
+	if err := n.Start(); err != nil {
+		t.Fatal(err)
+	}
+	c.leader()
+	close(stop)
+	<-asking
 }
 
 // A voter that forgot what it acknowledged must not come back under its old name.
@@ -227,7 +263,7 @@ func TestStaleTailBelowAnInstalledSnapshot(t *testing.T) {
 				if err := n.takeSnapshot(n.raft.Load()); err != nil {
 					t.Fatal(err)
 				}
-				m, _ := n.snaps.Meta()
+				m, _ := n.snapshots().Meta()
 				if err := n.cache.DeleteRange(1, m.Index); err != nil {
 					t.Fatal(err)
 				}
@@ -243,7 +279,7 @@ func TestStaleTailBelowAnInstalledSnapshot(t *testing.T) {
 				c.start(old)
 			}
 			eventually(t, "the old leader to catch up", func() bool { return has(old, "last") })
-			if m, ok := old.snaps.Meta(); !ok || m.Index < from {
+			if m, ok := old.snapshots().Meta(); !ok || m.Index < from {
 				t.Fatalf("it was not sent a snapshot: %+v", m)
 			}
 			first, _ := old.logs.FirstIndex()
@@ -279,11 +315,11 @@ func TestLateInstallKeepsAcknowledgedEntries(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	metas, err := l.snaps.List()
+	metas, err := l.snapshots().List()
 	if err != nil || len(metas) != 1 {
 		t.Fatal(metas, err)
 	}
-	m, rc, err := l.snaps.Open(metas[0].ID)
+	m, rc, err := l.snapshots().Open(metas[0].ID)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ type Node struct {
 	disk     *disk
 	logs     *logStore
 	stable   *stableStore
-	snaps    *snapshot.Store
+	snaps    atomic.Pointer[snapshot.Store]
 	fsm      *fsm.FSM
 	receipts receipts
 	peers    *peers
@@ -206,7 +206,7 @@ func (n *Node) Close() error {
 		}
 		n.background.Wait()
 		if rc, ok := n.receipts.saved(); ok && n.disk.failed() == nil && !n.isHalted() {
-			n.closeErr = errors.Join(n.closeErr, n.snaps.SaveReceipt(rc))
+			n.closeErr = errors.Join(n.closeErr, n.snapshots().SaveReceipt(rc))
 		}
 		n.closeErr = errors.Join(n.closeErr, n.closeStores())
 	})
@@ -216,8 +216,8 @@ func (n *Node) Close() error {
 // closeStores closes what is open.
 func (n *Node) closeStores() error {
 	var errs []error
-	if n.snaps != nil {
-		errs = append(errs, n.snaps.Close())
+	if s := n.snapshots(); s != nil {
+		errs = append(errs, s.Close())
 	}
 	if n.logs != nil {
 		errs = append(errs, n.logs.bolt.Close())

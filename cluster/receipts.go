@@ -87,11 +87,11 @@ func (n *Node) keepReceipt() error {
 	if !ok {
 		return nil
 	}
-	kept, ok := n.snaps.Receipt()
+	kept, ok := n.snapshots().Receipt()
 	if ok && kept.BootID == newest.BootID && newest.Boot-kept.Boot < int64(receiptEvery) {
 		return nil
 	}
-	return n.snaps.SaveReceipt(newest)
+	return n.snapshots().SaveReceipt(newest)
 }
 
 // testimony is a voter's answer to a new leader that has no receipt: the cluster

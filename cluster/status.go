@@ -61,7 +61,7 @@ func (n *Node) Status() Status {
 		s.LogFirst, _ = n.logs.FirstIndex()
 		s.LogLast, _ = n.logs.LastIndex()
 	}
-	if m, ok := n.snaps.Meta(); ok {
+	if m, ok := n.snapshots().Meta(); ok {
 		s.SnapshotIndex = m.Index
 	}
 	s.LogWriteP99, s.LogWrites = n.disk.latency.quantile(0.99)
@@ -132,10 +132,10 @@ func (n *Node) SaveSnapshot() (string, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", fmt.Errorf("save snapshot: %w", err)
 	}
-	m, _ := n.snaps.Meta()
+	m, _ := n.snapshots().Meta()
 	at := time.Unix(0, n.clock.Wall()).UTC().Format("20060102T150405Z")
 	path := filepath.Join(dir, fmt.Sprintf("limitd-%s-%d.snapshot", at, m.Index))
-	if _, err := n.snaps.SaveTo(path); err != nil {
+	if _, err := n.snapshots().SaveTo(path); err != nil {
 		return "", err
 	}
 	return path, nil
