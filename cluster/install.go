@@ -2,15 +2,28 @@ package cluster
 
 import (
 	"io"
+	"time"
 
 	"github.com/hashicorp/raft"
 )
 
-// watchInstall notes the progress of a snapshot that is being installed: raft's
+// installRate is what the slowest disk that a node may have installs of a
+// snapshot, in bytes of its stream a second. After the last byte has arrived, raft's
+// main loop waits until all is written, synced, verified and loaded into the table,
+// and nothing moves that could be seen from here.
+const installRate = 1 << 20
+
+// installTime is for how long nothing may move while a snapshot of size is installed.
+func installTime(size int64) time.Duration {
+	return time.Duration(size/installRate) * time.Second
+}
+
+// watchInstall notes that a snapshot is being installed, and its progress: raft's
 // main loop answers nothing meanwhile, and the watchdog must know that from a
 // loop that is stuck.
-func (t *transport) watchInstall(rpc raft.RPC) raft.RPC {
+func (t *transport) watchInstall(rpc raft.RPC, size int64) raft.RPC {
 	clock, outer := t.node.clock, rpc.RespChan
+	t.installing.Store(size)
 	t.progress.Store(clock.Boot())
 	rpc.Reader = movingReader{rpc.Reader, func() { t.progress.Store(clock.Boot()) }}
 	inner := make(chan raft.RPCResponse, 1)
@@ -19,6 +32,7 @@ func (t *transport) watchInstall(rpc raft.RPC) raft.RPC {
 		select {
 		case resp := <-inner:
 			t.progress.Store(idle)
+			t.installing.Store(0)
 			outer <- resp
 		case <-t.done:
 		}

@@ -23,10 +23,12 @@ type transport struct {
 	*raft.NetworkTransport // concrete, so that its optional methods stay visible
 	node                   *Node
 
-	in       chan raft.RPC
-	done     chan struct{}
-	cut      atomic.Pointer[func(raft.ServerID) error] // tests cut the network here
-	progress atomic.Int64                              // boot clock of the newest bytes of a snapshot that is being installed; idle: none is
+	in   chan raft.RPC
+	done chan struct{}
+	cut  atomic.Pointer[func(raft.ServerID) error] // tests cut the network here
+
+	installing atomic.Int64 // bytes of the snapshot that is being installed, 0: none is
+	progress   atomic.Int64 // boot clock of its newest bytes; idle: none is being installed
 }
 
 var (
@@ -84,7 +86,7 @@ func (t *transport) receive() {
 		case *raft.AppendEntriesRequest:
 			t.node.heard(req)
 		case *raft.InstallSnapshotRequest:
-			rpc = t.watchInstall(rpc)
+			rpc = t.watchInstall(rpc, req.Size)
 		}
 		if !t.deliver(rpc) {
 			return

@@ -82,7 +82,7 @@ func (n *Node) probe(r *raft.Raft) {
 }
 
 // awaitProbe waits for the answer; false if the node is over. While a snapshot is
-// being installed the loop answers nothing, and is not stuck as long as that moves.
+// being installed the loop answers nothing.
 func (n *Node) awaitProbe(answered <-chan struct{}) bool {
 	w := lasting[int64]{n.trans.progress.Load(), n.awake.ran.Load()}
 	t := time.NewTicker(checkEvery)
@@ -97,9 +97,20 @@ func (n *Node) awaitProbe(answered <-chan struct{}) bool {
 			return false
 		case <-t.C:
 		}
-		if wait := w.look(n.trans.progress.Load(), n.awake.ran.Load()); wait > n.cfg.DiskStall {
-			n.fatal(fmt.Errorf("raft's main loop has not answered for %s", wait.Round(time.Second)))
+		if err := n.loopStuck(&w); err != nil {
+			n.fatal(err)
 			return false
 		}
 	}
+}
+
+// loopStuck says that the loop has had the time in which it must answer. While a
+// snapshot is being installed that is the longer the larger it is, from the last
+// byte on that arrived.
+func (n *Node) loopStuck(w *lasting[int64]) error {
+	wait := w.look(n.trans.progress.Load(), n.awake.ran.Load())
+	if wait <= n.cfg.DiskStall+installTime(n.trans.installing.Load()) {
+		return nil
+	}
+	return fmt.Errorf("raft's main loop has not answered for %s", wait.Round(time.Second))
 }

@@ -1,9 +1,12 @@
 package cluster
 
 import (
+	"io"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hashicorp/raft"
 
 	"limitd/fsm"
 )
@@ -38,6 +41,36 @@ func TestLeaderThatCannotWriteStopsThoughItsTickWaits(t *testing.T) {
 	}
 	n.runFor(10 * time.Minute)
 	stopsBecause(t, n, "no write has succeeded")
+}
+
+// After the last byte of a snapshot the main loop is silent through sync, rename,
+// verification and loading; killed there, a node would begin the install anew for ever.
+func TestLargeInstallIsNotAStuckLoop(t *testing.T) {
+	t.Parallel()
+	c := startTestCluster(t, 1)
+	n := c.leader()
+	const size = 1 << 30
+	answer := make(chan raft.RPCResponse, 1)
+	rpc := n.trans.watchInstall(raft.RPC{Reader: strings.NewReader("the last bytes"), RespChan: answer}, size)
+	io.ReadAll(rpc.Reader)
+	w := lasting[int64]{n.trans.progress.Load(), n.awake.ran.Load()}
+	n.runFor(10 * time.Minute)
+	if err := n.loopStuck(&w); err != nil {
+		t.Errorf("ten minutes after the last byte of 1 GiB: %v", err)
+	}
+	n.runFor(10 * time.Minute)
+	if err := n.loopStuck(&w); err == nil {
+		t.Error("after twenty minutes it is not stuck")
+	}
+	rpc.RespChan <- raft.RPCResponse{}
+	<-answer
+	if err := n.loopStuck(&w); err != nil {
+		t.Errorf("the install has just ended: %v", err)
+	}
+	n.runFor(n.Node.cfg.DiskStall + time.Second)
+	if err := n.loopStuck(&w); err == nil {
+		t.Error("the time for the install goes on after it")
+	}
 }
 
 // After a pause of the machine or the process everything looks old, and nothing
