@@ -162,6 +162,9 @@ func (n *Node) fitLog(index, term uint64) (deleted uint64, err error) {
 	if err := n.logs.read(index, &at); err != nil && !errors.Is(err, raft.ErrLogNotFound) {
 		return 0, damagedLog(n.logs.path, err)
 	}
+	if index > 0 {
+		defer n.logs.term.note(index, term) // after what is deleted
+	}
 	switch judgeLog(first, last, at.Term, index, term) {
 	case gap:
 		return 0, damagedLog(n.logs.path, fmt.Errorf("it starts at entry %d, and the snapshot %s ends at %d: what is between is lost", first, n.snapshots().Path(), index))

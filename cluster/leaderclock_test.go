@@ -63,16 +63,16 @@ func TestReceiptGoesOnWithElapsedTime(t *testing.T) {
 	if _, ok := r.estimate(1000); ok {
 		t.Fatal("nothing arrived, and there is an estimate")
 	}
-	r.note(500)
+	r.note(500, 1)
 	clock.boot, clock.wall = 1300, -77
 	if got, _ := r.estimate(clock.boot); got != 800 {
 		t.Errorf("300 ns after a receipt of 500 it is %d, want 800", got)
 	}
-	r.note(400) // arrives late, says less
+	r.note(400, 1) // arrives late, says less
 	if got, _ := r.estimate(clock.boot); got != 800 {
 		t.Errorf("an older entry moved the estimate to %d", got)
 	}
-	r.note(810)
+	r.note(810, 1)
 	if got, _ := r.estimate(clock.boot); got != 810 {
 		t.Errorf("a newer entry gives %d, want 810", got)
 	}

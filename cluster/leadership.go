@@ -104,28 +104,29 @@ func (n *Node) prepare(ctx context.Context) (*leadership, error) {
 		return nil, err
 	}
 	l := &leadership{term: term, clock: clock, since: n.clock.Boot()}
-	if n.clusterID() == [16]byte{} {
-		if err := n.found(ctx, l); err != nil {
-			return nil, err
-		}
-	}
-	return l, nil
+	return l, n.firstBatch(ctx, l)
 }
 
-// found gives the cluster its id, with the first batch ever.
-func (n *Node) found(ctx context.Context, l *leadership) error {
+// firstBatch commits the first batch of a leadership, so that all nodes have a
+// receipt of its clock: receipts of another leader's may be ahead of it, by what
+// the new one got later. The first batch ever gives the cluster its id.
+func (n *Node) firstBatch(ctx context.Context, l *leadership) error {
 	select {
 	case n.turn <- struct{}{}:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 	defer n.endTurn()
-	state := make([]byte, 16, 24)
-	rand.Read(state)
-	state = binary.LittleEndian.AppendUint64(state, 1) // generation
-	entry := fsm.AppendEntry(nil, n.turnOf(l), []fsm.Effect{{Op: fsm.OpSetCluster, State: state}})
+	var effects []fsm.Effect
+	if n.clusterID() == [16]byte{} {
+		state := make([]byte, 16, 24)
+		rand.Read(state)
+		state = binary.LittleEndian.AppendUint64(state, 1) // generation
+		effects = []fsm.Effect{{Op: fsm.OpSetCluster, State: state}}
+	}
+	entry := fsm.AppendEntry(nil, n.turnOf(l), effects)
 	if _, o := n.propose(l.term, entry); o != fsm.Applied {
-		return errors.New("the entry with the cluster id was not applied")
+		return errors.New("the first batch of the leadership was not applied")
 	}
 	return nil
 }

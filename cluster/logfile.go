@@ -112,6 +112,7 @@ func (s *logStore) scan() error {
 			return damagedLog(s.path, err)
 		}
 		s.sizes[i%maxTrailing] = uint32(len(l.Data))
+		s.term.note(i, l.Term)
 		switch l.Type {
 		case raft.LogCommand:
 			s.command.Store(i)

@@ -21,10 +21,11 @@ type logStore struct {
 	bolt    boltFile
 	path    string
 	disk    *disk
-	onEntry func(at int64) // an entry of ours, with its cluster time, reached the store
+	onEntry func(at int64, term uint64) // an entry of ours, with its cluster time, reached the store
 
 	at      func(data []byte) (int64, bool) // the time of an entry
 	command atomic.Uint64                   // no command in the log has a higher index
+	term    newestTerm
 
 	configuration uint64 // index of the newest configuration that scan found, 0: none
 
@@ -98,12 +99,13 @@ func (s *logStore) stored(logs []*raft.Log) {
 	}
 	s.mu.Unlock()
 	for _, l := range logs {
+		s.term.note(l.Index, l.Term)
 		if l.Type != raft.LogCommand {
 			continue
 		}
 		s.command.Store(l.Index)
 		if at, ok := s.at(l.Data); ok && s.onEntry != nil {
-			s.onEntry(at)
+			s.onEntry(at, l.Term)
 		}
 	}
 }
@@ -146,6 +148,7 @@ func (s *logStore) DeleteRange(lo, hi uint64) error {
 		}
 		end = from - 1
 	}
+	s.term.cut(lo)
 	if s.command.Load() >= lo {
 		s.command.Store(lo - 1) // at least as high as the newest one that is left
 	}

@@ -14,7 +14,13 @@ import (
 // by a network delay and never early. A node that comes to lead goes on from its
 // newest receipt: whatever the wall clocks say, a failover loses a delay and
 // never gains time.
-type receipt struct{ at, boot int64 }
+//
+// The term is the entry's. While the leader of that term leads, the receipt is not
+// ahead of its clock either; a later one may have got the entry later, or never.
+type receipt struct {
+	at, boot int64
+	term     uint64 // 0: not known
+}
 
 // receipts holds the newest one.
 type receipts struct {
@@ -24,11 +30,11 @@ type receipts struct {
 
 // note takes down that an entry with time at has arrived. An entry that arrives
 // late, after newer ones, says less than what is known.
-func (r *receipts) note(at int64) {
+func (r *receipts) note(at int64, term uint64) {
 	if old := r.newest.Load(); old != nil && old.at > at {
 		return
 	}
-	r.newest.Store(&receipt{at, r.clock.Boot()})
+	r.newest.Store(&receipt{at, r.clock.Boot(), term})
 }
 
 // estimate is the cluster time that the newest receipt vouches for at boot.
@@ -46,7 +52,7 @@ func (r *receipts) restore(s snapshot.Receipt) {
 	if s.BootID == "" || s.BootID != r.clock.BootID() || s.Boot > r.clock.Boot() {
 		return
 	}
-	r.newest.Store(&receipt{s.At, s.Boot})
+	r.newest.Store(&receipt{at: s.At, boot: s.Boot})
 }
 
 // saved is what the snapshot file keeps.

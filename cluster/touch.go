@@ -8,7 +8,8 @@ package cluster
 //
 // A leader is in touch while a quorum has acknowledged requests that it sent less
 // than a heartbeat timeout ago. A follower is in touch while the newest commit
-// index that it has applied arrived less than a heartbeat timeout ago.
+// index that it has applied arrived less than a heartbeat timeout ago, from a
+// leader that knew all that was committed before it.
 //
 // It is called for each chunk of requests: it takes no lock and allocates
 // nothing.
@@ -23,10 +24,11 @@ func (n *Node) Touch() (now int64, ok bool) {
 }
 
 // lowerBound is a cluster time that is not ahead: the applied time, or the newest
-// receipt and what has gone by since, less a drift of one in a thousand.
+// receipt of this leader and what has gone by since, less a drift of one in a
+// thousand.
 func (n *Node) lowerBound(boot int64) int64 {
 	t := n.fsm.Time()
-	if rc := n.receipts.newest.Load(); rc != nil {
+	if rc, r := n.receipts.newest.Load(), n.raft.Load(); rc != nil && r != nil && rc.term == r.CurrentTerm() {
 		elapsed := max(boot-rc.boot, 0)
 		t = max(t, rc.at+elapsed-elapsed/1000)
 	}

@@ -115,9 +115,37 @@ func TestRequestOfAnOlderTermIsNoContact(t *testing.T) {
 	if n.arrivals.heard.Load() == 0 || n.arrivals.log.Load() != nil {
 		t.Error("a heartbeat is contact, and no more")
 	}
-	n.heard(&raft.AppendEntriesRequest{Term: term, LeaderCommitIndex: 1})
+	n.heard(&raft.AppendEntriesRequest{Term: term, LeaderCommitIndex: n.raft.Load().CommitIndex()})
 	if n.arrivals.newest(n.hasApplied) == never {
 		t.Error("a commit index that is applied does not count")
+	}
+}
+
+// The old leader committed and answered a reset and died before the followers
+// heard of it; the new one's first requests carry the commit index before it.
+func TestFirstRequestOfANewLeaderIsNoProof(t *testing.T) {
+	c := startTestCluster(t, 3)
+	l := c.leader()
+	put(t, l, "a")
+	f := c.others(l)[0]
+	inTouch(t, f)
+	c.sever(f) // from now on it hears what this test says
+	stops(t, f)
+	r := f.raft.Load()
+	term, commit := r.CurrentTerm()+1, r.CommitIndex()
+	f.heard(&raft.AppendEntriesRequest{Term: term, LeaderCommitIndex: commit})
+	if _, ok := f.Touch(); ok {
+		t.Error("it answers from what the leader before committed, as far as the new one knows")
+	}
+	f.logs.term.note(commit+1, term) // the new leader's first entry
+	f.heard(&raft.AppendEntriesRequest{Term: term, LeaderCommitIndex: commit})
+	if _, ok := f.Touch(); ok {
+		t.Error("the first entry of the term counts before it is committed")
+	}
+	f.logs.term.note(commit, term)
+	f.heard(&raft.AppendEntriesRequest{Term: term, LeaderCommitIndex: commit})
+	if _, ok := f.Touch(); !ok {
+		t.Error("an entry of the term is committed and applied, and does not count")
 	}
 }
 
@@ -163,6 +191,26 @@ func TestFollowersTimeIsNeverAhead(t *testing.T) {
 				t.Fatalf("%s is %s behind", f.cfg.ID, time.Duration(lt-ft))
 			}
 		}
+	}
+}
+
+// A receipt that was noted under another leader may be ahead of the new one's
+// clock: that one got the entry later, or never.
+func TestFollowersTimeIsNotAheadOfANewLeader(t *testing.T) {
+	c := startTestCluster(t, 3)
+	l := c.leader()
+	inTouch(t, c.nodes...)
+	for _, n := range c.nodes {
+		eventually(t, n.cfg.ID+" to have a receipt of this leader", func() bool {
+			return n.receipts.newest.Load().term == l.raft.Load().CurrentTerm()
+		})
+	}
+	f := c.others(l)[0]
+	const early = int64(time.Minute)
+	rc := *f.receipts.newest.Load()
+	f.receipts.newest.Store(&receipt{rc.at + early, rc.boot, rc.term - 1})
+	if ft, _ := f.Touch(); ft != f.FSM().Time() {
+		t.Errorf("by a receipt of another leader it is %s ahead of what it applied", time.Duration(ft-f.FSM().Time()))
 	}
 }
 

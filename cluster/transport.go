@@ -104,7 +104,8 @@ func (t *transport) deliver(rpc raft.RPC) bool {
 	}
 }
 
-// heard notes a leader's request. One of an older term is no leader's any more.
+// heard notes a leader's request. One of an older term is no leader's any more,
+// and a new leader's first ones do not tell all that was committed before it.
 func (n *Node) heard(req *raft.AppendEntriesRequest) {
 	r := n.raft.Load()
 	if r == nil || req.Term < r.CurrentTerm() {
@@ -112,7 +113,7 @@ func (n *Node) heard(req *raft.AppendEntriesRequest) {
 	}
 	boot := n.clock.Boot()
 	n.arrivals.heard.Store(boot)
-	if req.LeaderCommitIndex > 0 {
+	if n.logs.term.covers(req.Term, req.LeaderCommitIndex) {
 		n.arrivals.push(arrival{boot, req.LeaderCommitIndex}, n.hasApplied)
 	}
 }
