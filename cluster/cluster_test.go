@@ -107,15 +107,24 @@ func testLogger(t testing.TB, id string) *slog.Logger {
 	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug})).With("node", id, "test", t.Name())
 }
 
+// given are the addresses that tests of this process have got: the kernel may
+// choose a port again before its first test listens on it.
+var given sync.Map
+
 // freeAddr is a loopback address that nobody listens on.
 func freeAddr(t testing.TB) string {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		addr := ln.Addr().String()
+		ln.Close()
+		if _, again := given.LoadOrStore(addr, true); !again {
+			return addr
+		}
 	}
-	defer ln.Close()
-	return ln.Addr().String()
 }
 
 func (c *testCluster) start(tn *testNode) {

@@ -149,6 +149,61 @@ func TestFirstRequestOfANewLeaderIsNoProof(t *testing.T) {
 	}
 }
 
+// What was sent before the pause is read after it: it says what was committed
+// then, and the other nodes have long elected another leader.
+func TestFollowerThatSleptDoesNotAnswerFromWhatLayInTheKernel(t *testing.T) {
+	c := startTestCluster(t, 3)
+	l := c.leader()
+	put(t, l, "a")
+	f := c.others(l)[0]
+	inTouch(t, f)
+	c.sever(f)
+	stops(t, f)
+	r := f.raft.Load()
+	buffered := &raft.AppendEntriesRequest{Term: r.CurrentTerm(), LeaderCommitIndex: r.CommitIndex()}
+	f.clock.boot.Add(int64(time.Hour))
+	f.heard(buffered)
+	if _, ok := f.Touch(); ok {
+		t.Error("right after the pause it answers")
+	}
+	resumed := f.clock.Boot()
+	eventually(t, "a heartbeat timeout to go by", func() bool {
+		f.heard(buffered)
+		_, ok := f.Touch()
+		return ok
+	})
+	if took := time.Duration(f.clock.Boot() - resumed); took < testHeartbeat-pollSlack/2 {
+		t.Errorf("%s after the pause it answers; a heartbeat timeout is %s", took, testHeartbeat)
+	}
+}
+
+// While raft's main loop waits for the disk, requests wait for the loop: they
+// count from when they arrived, not from when the loop has time for them.
+func TestRequestCountsFromItsArrivalThoughTheMainLoopIsBusy(t *testing.T) {
+	c, disks := startBreakableCluster(t)
+	l := c.leader()
+	put(t, l, "a")
+	c.converge()
+	f := c.others(l)[0]
+	release := disks[f].holdWrites()
+	defer release()
+	go tryPut(l, "b")
+	eventually(t, "its main loop to wait for the disk", func() bool { return f.disk.writing.Load() != idle })
+	c.sever(f)
+	term, commit := f.raft.Load().CurrentTerm(), f.raft.Load().CommitIndex()
+	for i := range uint64(4) {
+		req := &raft.AppendEntriesRequest{
+			RPCHeader: raft.RPCHeader{ProtocolVersion: 3, ID: []byte(l.raftID), Addr: []byte(l.cfg.self().Peer)},
+			Term:      term, LeaderCommitIndex: commit + i,
+		}
+		go l.trans.NetworkTransport.AppendEntries(f.serverID(), raft.ServerAddress(f.cfg.self().Peer), req, &raft.AppendEntriesResponse{})
+		eventually(t, "the request to be noted", func() bool {
+			a := f.arrivals.log.Load()
+			return a != nil && a.wait[0].commit == commit+i
+		})
+	}
+}
+
 // The state machine sees neither no-ops nor barriers, so its index may stay below
 // the commit index though everything is applied.
 func TestAppliedUpToACommitIndexThatIsNoCommand(t *testing.T) {

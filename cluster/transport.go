@@ -10,7 +10,12 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-const transportTimeout = 3 * time.Second
+const (
+	transportTimeout = 3 * time.Second
+	// waitingRPCs is how many requests may wait for raft's main loop and still be
+	// noted when they arrive. Each connection has one at most.
+	waitingRPCs = 64
+)
 
 // errStalled is why a leader whose disk does not answer sends nothing.
 var errStalled = errors.New("the disk of this node has not finished a write for a heartbeat timeout; it stays silent so that the others elect a leader")
@@ -49,7 +54,7 @@ func newTransport(n *Node, stream raft.StreamLayer, logger hclog.Logger) *transp
 			Logger:          logger,
 		}),
 		node: n,
-		in:   make(chan raft.RPC),
+		in:   make(chan raft.RPC, waitingRPCs),
 		done: make(chan struct{}),
 	}
 	t.progress.Store(idle)
@@ -105,7 +110,9 @@ func (t *transport) deliver(rpc raft.RPC) bool {
 }
 
 // heard notes a leader's request. One of an older term is no leader's any more,
-// and a new leader's first ones do not tell all that was committed before it.
+// and a new leader's first ones do not tell all that was committed before it. When
+// this process has just gone on after a pause, nobody knows how long a request has
+// lain in the kernel: for a heartbeat timeout none proves anything.
 func (n *Node) heard(req *raft.AppendEntriesRequest) {
 	r := n.raft.Load()
 	if r == nil || req.Term < r.CurrentTerm() {
@@ -113,7 +120,7 @@ func (n *Node) heard(req *raft.AppendEntriesRequest) {
 	}
 	boot := n.clock.Boot()
 	n.arrivals.heard.Store(boot)
-	if n.logs.term.covers(req.Term, req.LeaderCommitIndex) {
+	if !n.awake.paused(boot, int64(n.cfg.Heartbeat)) && n.logs.term.covers(req.Term, req.LeaderCommitIndex) {
 		n.arrivals.push(arrival{boot, req.LeaderCommitIndex}, n.hasApplied)
 	}
 }
