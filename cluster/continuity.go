@@ -13,8 +13,16 @@ import (
 
 // openLog opens and reads the log, and learns who this node is.
 func (n *Node) openLog(dir string) error {
-	missing := absent(filepath.Join(dir, logName))
-	bolt, path, err := openBolt(dir)
+	path := filepath.Join(dir, logName)
+	if absent(path) {
+		if !absent(filepath.Join(dir, identityFile)) {
+			return damagedLog(path, errors.New("the file is missing, though this directory is a node's"))
+		}
+		if err := createBolt(dir); err != nil {
+			return err
+		}
+	}
+	bolt, err := openBolt(path)
 	if err != nil {
 		return err
 	}
@@ -26,13 +34,8 @@ func (n *Node) openLog(dir string) error {
 	if last, err := n.logs.LastIndex(); err == nil && last > 0 && absent(filepath.Join(dir, identityFile)) {
 		return fmt.Errorf("data directory %s holds a raft log and no %s file: restore the file, or remove the node from the cluster, move the directory away, and let it join again", dir, identityFile)
 	}
-	raftID, fresh, err := loadIdentity(dir, n.cfg.ID)
-	if err != nil {
+	if n.raftID, _, err = loadIdentity(dir, n.cfg.ID); err != nil {
 		return err
-	}
-	n.raftID = raftID
-	if missing && !fresh {
-		return damagedLog(path, fmt.Errorf("the file is missing, though %s has been a node", raftID))
 	}
 	if err := n.stable.check(); err != nil {
 		return err

@@ -182,7 +182,10 @@ func TestMissingLogIsRefused(t *testing.T) {
 	} {
 		_, n := oneStopped(t, false)
 		lose(n.logs.path)
-		t.Run(name, func(t *testing.T) { refuses(t, n, n.logs.path, "join again") })
+		t.Run(name, func(t *testing.T) {
+			refuses(t, n, n.logs.path, "join again")
+			refuses(t, n, n.logs.path, "join again") // and the refusal leaves nothing that would let it in
+		})
 	}
 }
 
@@ -348,5 +351,47 @@ func TestLateInstallKeepsAcknowledgedEntries(t *testing.T) {
 	c.converge()
 	if err := f.fatalReason(); err != nil {
 		t.Error(err)
+	}
+}
+
+// A first start that is killed in the middle of making its files begins anew.
+func TestFirstStartThatWasKilled(t *testing.T) {
+	t.Parallel()
+	for name, leave := range map[string]func(dir string){
+		"with an empty log file":                 func(dir string) { write(t, filepath.Join(dir, logName), "") },
+		"in the middle of the log's first write": func(dir string) { write(t, filepath.Join(dir, logName+".new"), "half a page") },
+		"before the identity": func(dir string) {
+			if err := createBolt(dir); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"before the identity has its name": func(dir string) {
+			if err := createBolt(dir); err != nil {
+				t.Fatal(err)
+			}
+			write(t, filepath.Join(dir, identityFile+".tmp"), "limitd")
+		},
+		"before the snapshot file": func(dir string) {
+			if err := createBolt(dir); err != nil {
+				t.Fatal(err)
+			}
+			if _, _, err := loadIdentity(dir, "n1"); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newTestCluster(t, 1)
+			leave(c.nodes[0].cfg.DataDir)
+			c.start(c.nodes[0])
+			put(t, c.leader(), "a")
+		})
+	}
+}
+
+func write(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -33,10 +33,10 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // loadIdentity reads the raft id of node id from dataDir, which exists, or makes
 // one; fresh says that it did. What it returns is on disk.
 //
-// Call it after the log store was opened (and so created). Then a crash at any
-// point leaves one of two true states, and the caller refuses the others: fresh
-// with a log that holds entries (the identity was lost), and not fresh with a log
-// store that did not exist (the log was lost, and with it what was acknowledged).
+// Call it after the log store was opened, or made because neither of the two was
+// there. Then a crash at any point leaves a true state, and the caller refuses the
+// others: a log that holds entries and no identity, which was lost; and an identity
+// and no log, which was lost, and with it what was acknowledged.
 func loadIdentity(dataDir, id string) (raftID string, fresh bool, err error) {
 	if id == "" || checkRaftID(id+"-00000000") != nil {
 		return "", false, fmt.Errorf("node id %.40q: it takes 1 to %d printable ASCII characters without spaces", id, maxRaftID-raftIDSuffix)

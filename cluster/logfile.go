@@ -30,40 +30,59 @@ type boltFile interface {
 	Close() error
 }
 
-// openBolt opens the file that holds log and stable store.
-func openBolt(dir string) (b *raftboltdb.BoltStore, path string, err error) {
-	path = filepath.Join(dir, logName)
-	defer func() {
-		if r := recover(); r != nil { // bbolt panics on some damaged files
-			err = damagedLog(path, fmt.Errorf("bbolt: %v", r))
-		}
-	}()
-	if !absent(path) {
-		if err := checkLogFile(path); err != nil {
-			return nil, path, damagedLog(path, err)
-		}
+// createBolt makes the file without entries. It is made beside, so that it is
+// whole as soon as it has its name, wherever a first start is killed.
+func createBolt(dir string) error {
+	path, next := filepath.Join(dir, logName), filepath.Join(dir, logName+".new")
+	if err := os.Remove(next); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("remove what an interrupted start left: %w", err)
 	}
-	b, err = raftboltdb.New(raftboltdb.Options{Path: path, BoltOptions: &bbolt.Options{
+	b, err := newBolt(next)
+	if err == nil {
+		err = b.Close()
+	}
+	if err == nil {
+		err = os.Rename(next, path)
+	}
+	if err == nil {
+		err = syncDir(dir)
+	}
+	if err != nil {
+		return fmt.Errorf("create raft log %s: %w", path, err)
+	}
+	return nil
+}
+
+func newBolt(path string) (*raftboltdb.BoltStore, error) {
+	return raftboltdb.New(raftboltdb.Options{Path: path, BoltOptions: &bbolt.Options{
 		Timeout:         time.Second,
 		FreelistType:    bbolt.FreelistMapType,
 		NoFreelistSync:  true,
 		InitialMmapSize: logMmap,
 	}})
-	if err != nil {
-		return nil, path, damagedLog(path, err)
+}
+
+// openBolt opens the file that holds log and stable store.
+func openBolt(path string) (b *raftboltdb.BoltStore, err error) {
+	defer func() {
+		if r := recover(); r != nil { // bbolt panics on some damaged files
+			err = damagedLog(path, fmt.Errorf("bbolt: %v", r))
+		}
+	}()
+	if err := checkLogFile(path); err != nil {
+		return nil, damagedLog(path, err)
 	}
-	return b, path, syncDir(dir)
+	if b, err = newBolt(path); err != nil {
+		return nil, damagedLog(path, err)
+	}
+	return b, nil
 }
 
 // checkLogFile looks at a log before raft-boltdb opens it, which makes what is
-// missing: a log whose bucket lost its name would come back empty. Only a file
-// that no node has used yet, left by a crash, may lack its buckets.
+// missing: a log whose bucket lost its name would come back empty.
 func checkLogFile(path string) error {
 	if err := snapshot.CheckBolt(path); err != nil {
 		return err
-	}
-	if absent(filepath.Join(filepath.Dir(path), identityFile)) {
-		return nil
 	}
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true, Timeout: time.Second})
 	if err != nil {

@@ -119,7 +119,8 @@ func TestLogThatLostItsTailIsNamed(t *testing.T) {
 // readAll opens the log of a directory as a node does, and compares what it finds
 // with what was written.
 func readAll(dir string) error {
-	bolt, path, err := openBolt(dir)
+	path := filepath.Join(dir, logName)
+	bolt, err := openBolt(path)
 	if err != nil {
 		return err
 	}

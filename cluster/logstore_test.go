@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -16,7 +17,13 @@ import (
 // openTestLog opens a log store in dir, and fails the test if it cannot.
 func openTestLog(t *testing.T, dir string, onFail func(error)) (*logStore, *stableStore) {
 	t.Helper()
-	bolt, path, err := openBolt(dir)
+	path := filepath.Join(dir, logName)
+	if absent(path) {
+		if err := createBolt(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	bolt, err := openBolt(path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -191,16 +191,14 @@ func TestRequestCountsFromItsArrivalThoughTheMainLoopIsBusy(t *testing.T) {
 	eventually(t, "its main loop to wait for the disk", func() bool { return f.disk.writing.Load() != idle })
 	c.sever(f)
 	term, commit := f.raft.Load().CurrentTerm(), f.raft.Load().CommitIndex()
-	for i := range uint64(4) {
+	for range 5 {
 		req := &raft.AppendEntriesRequest{
 			RPCHeader: raft.RPCHeader{ProtocolVersion: 3, ID: []byte(l.raftID), Addr: []byte(l.cfg.self().Peer)},
-			Term:      term, LeaderCommitIndex: commit + i,
+			Term:      term, LeaderCommitIndex: commit,
 		}
+		before := f.arrivals.heard.Load()
 		go l.trans.NetworkTransport.AppendEntries(f.serverID(), raft.ServerAddress(f.cfg.self().Peer), req, &raft.AppendEntriesResponse{})
-		eventually(t, "the request to be noted", func() bool {
-			a := f.arrivals.log.Load()
-			return a != nil && a.wait[0].commit == commit+i
-		})
+		eventually(t, "the request to be noted", func() bool { return f.arrivals.heard.Load() > before })
 	}
 }
 
