@@ -38,14 +38,16 @@
 //     raft would keep a log of another history and send its entries to others
 //     (continuity.go).
 //   - Leadership, as raft tells it, is not yet leadership: a barrier, the same term
-//     after it, a clock, a cluster id come first (leadership.go).
+//     after it, a clock, a first batch come first (leadership.go).
 //   - A transfer of leadership can leave raft refusing writes for ever: one at a
 //     time, to a voter that is close, with a rest after it (transfer.go).
 //
 // # Stopping
 //
 // Whatever makes going on unsafe is given to Config.Fatal, once: a failed write, a
-// damaged entry, a diverged state machine, a main loop that does not answer.
+// damaged entry, a diverged state machine, a main loop that does not answer. What
+// is given time before that is given time in which the process ran (awake.go): a
+// machine that slept, or a process that was stopped, is no failure.
 //
 // # The peer port
 //
