@@ -24,7 +24,7 @@ func TestPauseCountsAsOneStep(t *testing.T) {
 		t.Error("a pause is not noticed before the next step")
 	}
 	a.step()
-	if got := time.Duration(a.ran.Load()); got != 10*stepEvery+time.Duration(longestStep) {
+	if got := time.Duration(a.ran.Load()); got != 10*stepEvery+heartbeat/2 {
 		t.Errorf("with a pause of an hour it ran for %s", got)
 	}
 	clock.boot += int64(heartbeat) - 1
@@ -49,4 +49,20 @@ func TestWhatChangesDoesNotLast(t *testing.T) {
 			t.Errorf("%s at %d has lasted %d, want %d", tc.is, tc.ran, got, tc.want)
 		}
 	}
+}
+
+func TestTimeoutEndsByTimeInWhichTheProcessRan(t *testing.T) {
+	clock := &movedClock{}
+	a := newAwake(clock, testHeartbeat)
+	ctx, cancel := a.timeout(3 * testHeartbeat / 4)
+	defer cancel()
+	clock.boot.Add(int64(time.Hour))
+	a.step()
+	time.Sleep(3 * a.every)
+	if ctx.Err() != nil {
+		t.Error("a pause of an hour ended a timeout of less than a heartbeat timeout")
+	}
+	clock.boot.Add(int64(time.Hour))
+	a.step()
+	eventually(t, "the timeout to end", func() bool { return ctx.Err() != nil })
 }

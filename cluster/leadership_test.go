@@ -257,13 +257,18 @@ func TestStuckTransferStopsTheNode(t *testing.T) {
 	c := startTestCluster(t, 1)
 	l := c.leader()
 	l.noteRefusal(raft.ErrLeadershipTransferInProgress)
-	l.clock.boot.Add(2 * int64(testHeartbeat))
+	l.runFor(2 * testHeartbeat)
 	l.noteRefusal(nil) // a write went through in between
 	l.noteRefusal(raft.ErrLeadershipTransferInProgress)
 	if err := l.fatalReason(); err != nil {
 		t.Fatal(err)
 	}
-	l.clock.boot.Add(2*int64(testHeartbeat) + 1)
+	l.clock.boot.Add(int64(time.Hour)) // a pause is no time for a transfer to end
+	l.noteRefusal(raft.ErrLeadershipTransferInProgress)
+	if err := l.fatalReason(); err != nil {
+		t.Fatalf("right after a pause: %v", err)
+	}
+	l.runFor(2*testHeartbeat + 1)
 	l.noteRefusal(raft.ErrLeadershipTransferInProgress)
 	if err := l.fatalReason(); err == nil || !strings.Contains(err.Error(), "transfer") {
 		t.Errorf("writes are refused for too long: %v", err)

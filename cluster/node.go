@@ -50,7 +50,7 @@ type Node struct {
 	committed    atomic.Int64 // boot clock of the newest batch that took effect here
 	transferring atomic.Bool
 	transferred  atomic.Int64  // boot clock of the end of the newest transfer
-	refusedSince atomic.Int64  // boot clock since when raft refuses writes for a transfer
+	refusedSince atomic.Int64  // how long the process had run when raft began to refuse writes for a transfer
 	boundedBases atomic.Uint64 // leaderships whose clock was too far ahead
 	diskFree     atomic.Int64
 	diskLow      atomic.Bool // of this node

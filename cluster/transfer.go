@@ -74,7 +74,7 @@ func (n *Node) handOver(id string) error {
 	if to.ID == n.serverID() {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), n.transferTime())
+	ctx, cancel := n.awake.timeout(n.transferTime())
 	defer cancel()
 	select { // what is in flight shall be answered by this node
 	case n.turn <- struct{}{}:
@@ -88,7 +88,7 @@ func (n *Node) handOver(id string) error {
 
 	r := n.raft.Load()
 	err = n.await(ctx, r.LeadershipTransferToServer(to.ID, to.Address))
-	if errors.Is(err, context.DeadlineExceeded) {
+	if errors.Is(err, context.Canceled) { // only by its end
 		n.fatal(errors.New("a leadership transfer does not end: raft refuses writes until the process is started again"))
 		return err
 	}
@@ -144,7 +144,7 @@ func (n *Node) successor(id string) (raft.Server, error) {
 // can stay set for ever when leadership is lost in the middle of one; only a new
 // process clears it then.
 func (n *Node) noteRefusal(err error) {
-	now := n.clock.Boot()
+	now := n.awake.ran.Load() + 1 // 0: not refused
 	if !errors.Is(err, raft.ErrLeadershipTransferInProgress) {
 		n.refusedSince.Store(0)
 		return
