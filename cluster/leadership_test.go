@@ -205,6 +205,9 @@ func TestTransferToANamedNode(t *testing.T) {
 	old := c.leader()
 	put(t, old, "before")
 	to, asked := c.others(old)[0], c.others(old)[1]
+	if !asked.AwaitLeader(testPatience) {
+		t.Fatal("it does not know the leader")
+	}
 	if err := asked.Transfer("n9"); err == nil || !strings.Contains(err.Error(), "n9") {
 		t.Errorf("to nobody: %v", err)
 	}
