@@ -86,6 +86,8 @@ func startLoad(t testing.TB, key string, limit int64, perNode int, addresses ...
 	l := &load{stop: make(chan struct{}), total: map[string]*tally{}}
 	for _, address := range addresses {
 		l.total[address] = &tally{}
+	}
+	for _, address := range addresses {
 		for range perNode {
 			c := dial(t, address)
 			l.wg.Go(func() {
