@@ -6,9 +6,12 @@ import (
 	"limitd/fsm"
 )
 
-// retryPause is how long a call that found the leader gone or not yet ready
-// waits before it is routed again.
-const retryPause = 5 * time.Millisecond
+// Calls that found the leader gone or not yet ready wait a moment before they
+// are routed again; longer each time, since there may be many of them.
+const (
+	retryPause    = 5 * time.Millisecond
+	retryPauseMax = 40 * time.Millisecond
+)
 
 // agree has the calls decided by the leader, wherever that is. Calls that are
 // certainly undecided are routed again until their time is over; calls that may
@@ -16,61 +19,60 @@ const retryPause = 5 * time.Millisecond
 func (l *Limiter) agree(c *Chunk, calls []Call) {
 	deadline := l.now() + int64(l.cfg.RequestTimeout)
 	noLeader := int64(0) // since when no leader was found
-	for len(calls) > 0 {
-		now := l.now()
-		left := time.Duration(deadline - now)
-		if left <= 0 {
+	for pause := retryPause; ; pause = min(2*pause, retryPauseMax) {
+		begun := l.now()
+		if begun >= deadline {
 			failAll(calls, TryAgain)
 			return
 		}
-		if l.r.Leading() {
-			n, s := l.decideHere(c, calls, deadline)
-			calls = calls[n:]
-			if s != OK {
-				failAll(calls, s)
-				return
-			}
-			noLeader = 0
-			if len(calls) > 0 {
-				time.Sleep(retryPause)
-			}
-			continue
+		n, s, refused := l.route(c, calls, deadline)
+		if calls = calls[n:]; s != OK {
+			failAll(calls, s)
 		}
-		c.frame = appendRequest(c.frame[:0], calls)
-		reply, o := l.r.Forward(c.frame, left)
-		switch o {
-		case fsm.Applied:
-			n, s := l.takeReply(calls, reply)
-			calls = calls[n:]
-			if s != OK {
-				failAll(calls, s)
-				return
-			}
+		if s != OK || len(calls) == 0 {
+			return
+		}
+		if !refused {
 			noLeader = 0
-			if len(calls) > 0 {
-				time.Sleep(retryPause)
-			}
-		case fsm.Refused:
+		} else {
 			if noLeader == 0 {
-				noLeader = now
+				noLeader = begun
 			}
-			wait := min(l.cfg.LeaderWait-time.Duration(l.now()-noLeader), time.Duration(deadline-l.now()))
+			now := l.now()
+			wait := min(l.cfg.LeaderWait-time.Duration(now-noLeader), time.Duration(deadline-now))
 			if wait <= 0 || !l.r.AwaitLeader(wait) {
 				failAll(calls, ClusterDown)
 				return
 			}
-			time.Sleep(retryPause)
-		default:
-			for i := range calls {
-				if calls[i].Op == Take && calls[i].Cost == 0 || calls[i].isRead() {
-					calls[i].Status = TryAgain
-				} else {
-					calls[i].Status = InDoubt
-				}
-			}
-			return
+		}
+		time.Sleep(pause)
+	}
+}
+
+// route sends the calls to where the leader is, once. It returns how many were
+// answered, those at the front; the others are certainly not charged. A status
+// other than OK is the answer for those. refused says that no leader took them.
+func (l *Limiter) route(c *Chunk, calls []Call, deadline int64) (n int, s Status, refused bool) {
+	if l.r.Leading() {
+		n, s = l.decideHere(c, calls, deadline)
+		return n, s, false
+	}
+	c.frame = appendRequest(c.frame[:0], calls)
+	switch reply, o := l.r.Forward(c.frame, time.Duration(deadline-l.now())); o {
+	case fsm.Applied:
+		n, s = l.takeReply(calls, reply)
+		return n, s, false
+	case fsm.Refused:
+		return 0, OK, true
+	}
+	for i := range calls {
+		if calls[i].changesNothing() {
+			calls[i].Status = TryAgain
+		} else {
+			calls[i].Status = InDoubt
 		}
 	}
+	return len(calls), OK, false
 }
 
 // decideHere queues the calls for a round of this node and waits. It returns how
@@ -110,11 +112,13 @@ func failAll(calls []Call, s Status) {
 	}
 }
 
-// isRead says that the call never changes state.
-func (c *Call) isRead() bool {
+// changesNothing says that the call never changes state.
+func (c *Call) changesNothing() bool {
 	switch c.Op {
 	case Exists, Type, TTL:
 		return true
+	case Take:
+		return c.Cost == 0
 	}
 	return false
 }
