@@ -43,6 +43,7 @@ type Config struct {
 	MaxQueueBytes  int64         // and their bytes; 64 MiB
 	MaxMemory      int64         // bytes of table in use above which new records are refused; 0: no bound
 	DiskLow        func() bool   // free disk is below the floor: charges are refused; may be nil
+	Loading        func() bool   // this node is still loading its state: nothing is decided or routed; may be nil
 }
 
 // DefaultConfig returns the values to start from.
@@ -103,7 +104,9 @@ func (l *Limiter) now() int64 { return int64(time.Since(l.start)) }
 // Do answers all calls of the chunk, in order. It returns within the request
 // timeout (and the few milliseconds that deadlines are checked in).
 func (l *Limiter) Do(c *Chunk) {
-	if n := l.answerAlone(c); n < len(c.Calls) {
+	if l.cfg.Loading != nil && l.cfg.Loading() {
+		failAll(c.Calls, Loading)
+	} else if n := l.answerAlone(c); n < len(c.Calls) {
 		l.agree(c, c.Calls[n:])
 	}
 	l.stats.count(c.Calls)

@@ -231,6 +231,29 @@ func TestAFullQueueIsBusy(t *testing.T) {
 	}
 }
 
+func TestANodeThatIsLoadingSaysSoAndAsksNobody(t *testing.T) {
+	f := newFake()
+	var loading atomic.Bool
+	loading.Store(true)
+	l := f.limiter(t, func(c *Config) { c.Loading = loading.Load })
+	limit := throttle(t, 9, 1, 60)
+	for _, leading := range []bool{true, false} {
+		f.leading.Store(leading)
+		f.forward = func([]byte, time.Duration) ([]byte, fsm.Outcome) { t.Error("forwarded"); return nil, fsm.Refused }
+		if c := ask(l, Call{Op: Take, Key: []byte("k"), Limit: limit, Cost: 1}); c.Status != Loading {
+			t.Errorf("leading %v: %v, want Loading", leading, c.Status)
+		}
+	}
+	if n := f.batches.Load(); n != 0 {
+		t.Errorf("%d batches were proposed", n)
+	}
+	loading.Store(false)
+	f.leading.Store(true)
+	if c := ask(l, Call{Op: Take, Key: []byte("k"), Limit: limit, Cost: 1}); c.Status != OK || c.Verdict.Remaining != 9 {
+		t.Errorf("loaded: %v %+v", c.Status, c.Verdict)
+	}
+}
+
 func TestCloseAnswersWhatWaits(t *testing.T) {
 	f := newFake()
 	l := New(DefaultConfig(), f.f, f, f)

@@ -103,7 +103,7 @@ func infoMemory(s *Server, w *infoWriter) {
 
 // infoPersistence: each answer that changed state is on disk before it is given.
 func infoPersistence(s *Server, w *infoWriter) {
-	w.field("loading", 0)
+	w.field("loading", oneIf(s.admin.Status().Loading))
 	w.field("aof_enabled", 1)
 	w.field("aof_rewrite_in_progress", 0)
 	w.field("aof_last_write_status", "ok")

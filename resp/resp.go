@@ -94,6 +94,7 @@ type Status struct {
 	Voters               int
 	DiskFree             int64 // bytes
 	Ready                bool  // this node answers
+	Loading              bool  // the state is still being loaded
 
 	LogWrites    uint64        // synced writes of log, term and vote since the start
 	LogWriteP99  time.Duration // upper bound, of those

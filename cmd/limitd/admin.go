@@ -8,7 +8,10 @@ import (
 var _ resp.Admin = admin{}
 
 // admin shows the node to the wire, in the wire's own types.
-type admin struct{ node *cluster.Node }
+type admin struct {
+	node    *cluster.Node
+	loading func() bool
+}
 
 func (a admin) Status() resp.Status {
 	s := a.node.Status()
@@ -30,6 +33,7 @@ func (a admin) Status() resp.Status {
 		Voters:     s.Voters,
 		DiskFree:   s.DiskFree,
 		Ready:      s.Ready,
+		Loading:    a.loading(),
 
 		LogWrites:    s.LogWrites,
 		LogWriteP99:  s.LogWriteP99,

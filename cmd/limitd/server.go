@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"sync/atomic"
 	"time"
 
 	"limitd/cluster"
@@ -25,7 +26,8 @@ type server struct {
 	node    *cluster.Node
 	limiter *limiter.Limiter
 	resp    *resp.Server
-	failed  chan error // a *fatalError, or why clients cannot be accepted any more
+	loading atomic.Bool // the node is still loading its state
+	failed  chan error  // a *fatalError, or why clients cannot be accepted any more
 }
 
 // openServer opens the node's data, joins its peers and accepts clients.
@@ -41,26 +43,63 @@ func openServer(cfg Config, self NodeConfig, log *slog.Logger) (*server, error) 
 	}
 	s.limiter = limiter.New(s.limiterConfig(cfg.Limits, maxMemory), s.node.FSM(), s.node, s.node)
 	s.node.SetHandler(s.limiter.Serve)
-	s.resp = resp.NewServer(respConfig(cfg, maxMemory, log), s.limiter, admin{s.node})
+	s.resp = resp.NewServer(respConfig(cfg, maxMemory, log), s.limiter, admin{s.node, s.loading.Load})
 	ln, err := net.Listen("tcp", self.RESP)
 	if err != nil {
 		s.limiter.Close()
 		return nil, errors.Join(fmt.Errorf("listen for clients: %w", err), s.node.Close())
 	}
-	if err := s.node.Start(); err != nil {
+	if err := s.bringUp(s.start, ln, time.Duration(cfg.Limits.LeaderWait)); err != nil {
 		s.limiter.Close()
-		return nil, errors.Join(err, ln.Close(), s.node.Close())
+		ln.Close() // by resp already, if clients were accepted
+		return nil, errors.Join(err, s.resp.Close(), s.node.Close())
+	}
+	log.Info("serving", "resp", self.RESP, "peer", self.Peer, "data", self.Data, "cluster", cfg.Cluster.Name, "version", version)
+	return s, nil
+}
+
+// start loads the state; a cluster of one is ready then.
+func (s *server) start() error {
+	if err := s.node.Start(); err != nil {
+		return err
 	}
 	if s.voters == 1 {
 		s.node.AwaitLeader(singleReady)
 	}
+	return nil
+}
+
+// bringUp starts the node and accepts clients. They wait for a short start; a
+// long one (a large state) is no reason to leave them without an answer: after
+// patience they are accepted and told -LOADING until the start is over.
+func (s *server) bringUp(start func() error, ln net.Listener, patience time.Duration) error {
+	s.loading.Store(true)
+	started := make(chan error, 1)
+	go func() {
+		err := start()
+		if err == nil {
+			s.loading.Store(false)
+		}
+		started <- err
+	}()
+	select {
+	case err := <-started:
+		if err == nil {
+			s.accept(ln)
+		}
+		return err
+	case <-time.After(patience):
+		s.accept(ln)
+		return <-started
+	}
+}
+
+func (s *server) accept(ln net.Listener) {
 	go func() {
 		if err := s.resp.Serve(ln); err != nil {
-			s.failed <- fmt.Errorf("accept clients on %s: %w", self.RESP, err)
+			s.failed <- fmt.Errorf("accept clients on %s: %w", ln.Addr(), err)
 		}
 	}()
-	log.Info("serving", "resp", self.RESP, "peer", self.Peer, "data", self.Data, "cluster", cfg.Cluster.Name, "version", version)
-	return s, nil
 }
 
 // stop hands over leadership, answers for the rest of the grace, drains clients,
@@ -133,6 +172,7 @@ func (s *server) limiterConfig(l LimitsConfig, maxMemory int64) limiter.Config {
 		MaxQueueBytes:  int64(l.MaxQueueBytes),
 		MaxMemory:      maxMemory,
 		DiskLow:        s.node.DiskLow,
+		Loading:        s.loading.Load,
 	}
 }
 
