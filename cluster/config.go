@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -17,12 +18,21 @@ type Member struct{ ID, Resp, Peer string }
 // is the handler's until it calls reply, once, on any goroutine.
 type Handler func(payload []byte, timeout time.Duration, reply func([]byte))
 
+// ErrJoinRefused is for a Config.Join that it is no use to repeat.
+var ErrJoinRefused = errors.New("the cluster does not take this node in")
+
 // Config of a node. Zero values stand for the defaults that the comments name.
 type Config struct {
 	ID       string   // this node's id in Members
 	Members  []Member // as listed; the first one bootstraps. One member: a cluster of one
 	DataDir  string
 	Insecure bool // allow peer addresses beyond loopback without TLS
+
+	// Join asks a running cluster to take in this node, which waits under raftID. It is
+	// called while the data directory is empty, again and again until it returns nil or an
+	// error that wraps ErrJoinRefused. nil function: the node founds its cluster with Members.
+	Join     func(ctx context.Context, raftID string, nonVoter bool) error
+	NonVoter bool // with Join: stay a non-voter until promoted
 
 	Heartbeat, Election, Lease time.Duration // 1 s each
 	DiskStall                  time.Duration // 60 s: exit when a write takes longer
@@ -34,6 +44,7 @@ type Config struct {
 	Version string // of the binary, shown to peers
 	Logger  *slog.Logger
 	Clock   Clock       // nil: the machine's
+	Removed func(error) // called once when the node is no member any more (wraps ErrRemoved): stop it in order; nil: Fatal
 	Fatal   func(error) // called once when the node must not go on (fail-stop); cmd prints the reason and exits
 }
 

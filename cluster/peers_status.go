@@ -22,11 +22,13 @@ type peerStatus struct {
 	ClusterID string   `json:"cluster_id,omitempty"` // hex; "": none yet
 	Empty     bool     `json:"empty"`                // neither log nor snapshot holds anything
 	Listed    []string `json:"listed"`               // node ids in the order of its configuration file
+	Resp      string   `json:"resp"`                 // its address for clients
 
 	ConfigIndex uint64       `json:"config_index,omitempty"` // of raft's newest configuration
 	Servers     []peerServer `json:"servers,omitempty"`      // that configuration; empty: none
 
 	Applied  uint64 `json:"applied"`
+	Time     int64  `json:"time"` // cluster time of the applied state, ns
 	Version  string `json:"version"`
 	DiskFree int64  `json:"disk_free"` // bytes
 	DiskLow  bool   `json:"disk_low"`

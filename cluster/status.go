@@ -101,7 +101,7 @@ func (n *Node) voters() (count int) {
 func (n *Node) ownStatus() peerStatus {
 	s := peerStatus{
 		RaftID: n.raftID, Empty: n.empty(), Listed: nodeIDs(n.cfg.Members),
-		Applied: n.fsm.Applied(), Version: n.cfg.Version,
+		Resp: n.cfg.self().Resp, Applied: n.fsm.Applied(), Time: n.fsm.Time(), Version: n.cfg.Version,
 		DiskFree: n.diskFree.Load(), DiskLow: n.diskLow.Load(), Wall: n.clock.Wall(),
 	}
 	s.setClusterID(n.clusterID())
