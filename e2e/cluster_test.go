@@ -14,8 +14,10 @@ type node struct {
 	*process
 	id   string
 	resp string // address for clients
+	peer string // address for other nodes
 	data string
-	r    client // of this node; it connects again when it has to
+	args []string // of its process
+	r    client   // of this node; it connects again when it has to
 }
 
 // cluster is nodes of one configuration file.
@@ -41,10 +43,11 @@ func newClusterIn(t testing.TB, dir string, n int, settings string) *cluster {
 	var b strings.Builder
 	b.WriteString(settings + "\n")
 	for i := range n {
-		nd := &node{id: fmt.Sprintf("n%d", i+1), resp: addr(ports[2*i]), r: dial(t, addr(ports[2*i]))}
+		nd := &node{id: fmt.Sprintf("n%d", i+1), resp: addr(ports[2*i]), peer: addr(ports[2*i+1]), r: dial(t, addr(ports[2*i]))}
 		nd.data = filepath.Join(dir, nd.id)
+		nd.args = []string{"serve", "--config", c.file, "--node", nd.id}
 		c.nodes = append(c.nodes, nd)
-		fmt.Fprintf(&b, "[[node]]\nid = %q\nresp = %q\npeer = %q\ndata = %q\n", nd.id, nd.resp, addr(ports[2*i+1]), nd.data)
+		fmt.Fprintf(&b, "[[node]]\nid = %q\nresp = %q\npeer = %q\ndata = %q\n", nd.id, nd.resp, nd.peer, nd.data)
 	}
 	if err := os.WriteFile(c.file, []byte(b.String()), 0o600); err != nil {
 		t.Fatal(err)
@@ -67,7 +70,7 @@ func startCluster(t testing.TB, n int) *cluster {
 
 func (c *cluster) start(nd *node) {
 	c.t.Helper()
-	nd.process = launch(c.t, c.dir, nd.id, "serve", "--config", c.file, "--node", nd.id)
+	nd.process = launch(c.t, c.dir, nd.id, nd.args...)
 }
 
 // awaitDecides waits until the node answers a peek, which needs a leader.
