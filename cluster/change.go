@@ -27,6 +27,11 @@ type Change struct {
 // (see Config.Removed).
 var ErrRemoved = errors.New("removed from the cluster")
 
+// ErrNotNow is wrapped by errors of Change that pass: nothing was changed, and the same
+// change may succeed when it is asked for again (no leader is known, the leader
+// changed meanwhile, another change is under way).
+var ErrNotNow = errors.New("try again in a moment")
+
 // Change makes the change and returns when it is committed, on whatever node it is
 // asked for: the leader makes it. A change that is made already is no error. An
 // error says why nothing was changed, or that it is not known and how to see.
