@@ -39,7 +39,7 @@ func (p *peers) answer(conn net.Conn) (hello, error) {
 		return h, err
 	}
 	ref := p.check(h)
-	a := answer{version: peerVersion, clusterID: p.cfg.ClusterID(), raftID: p.cfg.RaftID}
+	a := answer{version: peerVersion, of: p.cfg.Lineage(), raftID: p.cfg.RaftID}
 	if ref != nil {
 		a.code, a.text = ref.code, ref.text[:min(len(ref.text), maxRefusalText)]
 		if ref.code != refusedNotReady {
@@ -70,10 +70,14 @@ func (p *peers) check(h hello) *refusal {
 	if h.raftID == self {
 		return no(refusedSelf, "both ends have raft id %s: a node's peer address is listed for another node, or its data directory was copied", self)
 	}
+	own := p.cfg.Lineage()
+	if text := otherGeneration(h.raftID, h.of, self, own); text != "" { // it also explains the raft ids that do not match
+		return no(refusedGeneration, "%s", text)
+	}
 	if h.expect != "" && h.expect != self {
 		return no(refusedReceiver, "%s", wrongReceiver(h.expect, self))
 	}
-	if text := otherCluster(h.raftID, h.clusterID, self, p.cfg.ClusterID()); text != "" {
+	if text := otherCluster(h.raftID, h.of, self, own); text != "" {
 		return no(refusedCluster, "%s", text)
 	}
 	if ok, conflict := p.cfg.Known(h.raftID); !ok && conflict != "" {
@@ -87,7 +91,7 @@ func (p *peers) check(h hello) *refusal {
 
 // introduce makes the dialer's half of the handshake.
 func (p *peers) introduce(conn net.Conn, addr string, purpose uint8) error {
-	h := hello{version: peerVersion, purpose: purpose, clusterID: p.cfg.ClusterID(), raftID: p.cfg.RaftID, expect: p.cfg.Lookup(addr)}
+	h := hello{version: peerVersion, purpose: purpose, of: p.cfg.Lineage(), raftID: p.cfg.RaftID, expect: p.cfg.Lookup(addr)}
 	if _, err := conn.Write(appendHello(nil, h)); err != nil {
 		return fmt.Errorf("handshake: %w", err)
 	}
@@ -115,12 +119,17 @@ func (p *peers) checkAnswer(h hello, a answer) *refusal {
 		return no(refusedVersion, fmt.Sprintf("it speaks peer protocol version %d, this node version %d: upgrade in smaller steps, one release after the other", a.version, peerVersion))
 	case a.code != handshakeOK:
 		return &refusal{code: a.code, text: a.text, raftID: a.raftID}
+	}
+	if text := otherGeneration(a.raftID, a.of, h.raftID, h.of); text != "" {
+		return no(refusedGeneration, text)
+	}
+	switch {
 	case h.expect != "" && a.raftID != h.expect:
 		return no(refusedReceiver, wrongReceiver(h.expect, a.raftID))
 	case a.raftID == h.raftID:
 		return no(refusedSelf, "it has this node's raft id "+h.raftID)
 	}
-	if text := otherCluster(a.raftID, a.clusterID, h.raftID, h.clusterID); text != "" {
+	if text := otherCluster(a.raftID, a.of, h.raftID, h.of); text != "" {
 		return no(refusedCluster, text)
 	}
 	if ok, conflict := p.cfg.Known(a.raftID); !ok && conflict != "" {
@@ -131,12 +140,25 @@ func (p *peers) checkAnswer(h hello, a answer) *refusal {
 
 // otherCluster says what is wrong if the two have different cluster ids. A node
 // without one (fresh, or not caught up) fits to any cluster: its raft id decides.
-func otherCluster(a string, aID [16]byte, b string, bID [16]byte) string {
-	if aID == bID || aID == [16]byte{} || bID == [16]byte{} {
+func otherCluster(a string, of lineage, b string, bOf lineage) string {
+	if of.cluster == bOf.cluster || of.cluster == [16]byte{} || bOf.cluster == [16]byte{} {
 		return ""
 	}
 	return fmt.Sprintf("%s is of cluster %s, %s of cluster %s: correct the peer addresses; a data directory of another cluster must be removed, then the node joined",
-		a, hex.EncodeToString(aID[:]), b, hex.EncodeToString(bID[:]))
+		a, hex.EncodeToString(of.cluster[:]), b, hex.EncodeToString(bOf.cluster[:]))
+}
+
+// otherGeneration says what is wrong if the two are of one cluster that was
+// recovered without one of them. That one's state has another history since.
+func otherGeneration(a string, of lineage, b string, bOf lineage) string {
+	if of.cluster != bOf.cluster || of.generation == bOf.generation || of.cluster == [16]byte{} {
+		return ""
+	}
+	if of.generation > bOf.generation {
+		a, of, b, bOf = b, bOf, a, of
+	}
+	return fmt.Sprintf("%s is of generation %d of the cluster, %s of generation %d: the cluster was recovered without %s (limitd recover). Stop %s, move its data directory away, and start it with --join",
+		a, of.generation, b, bOf.generation, a, nodeID(a))
 }
 
 // wrongReceiver says what is wrong if got answers where want was expected.

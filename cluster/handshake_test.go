@@ -23,6 +23,10 @@ func knows(raftID, conflict string) func(*peersConfig) {
 	}
 }
 
+func both(f, g func(*peersConfig)) func(*peersConfig) {
+	return func(c *peersConfig) { f(c); g(c) }
+}
+
 func expects(raftID string) func(*peersConfig) {
 	return func(c *peersConfig) { c.Lookup = func(string) string { return raftID } }
 }
@@ -45,6 +49,10 @@ func TestHandshakeRefusesWhoDoesNotBelongHere(t *testing.T) {
 		{name: "the expected raft id", dialer: expects(b), listener: none},
 
 		{name: "another cluster", dialer: withCluster(1), listener: withCluster(2), code: refusedCluster, text: []string{a, b, "01", "02", "peer addresses"}},
+		{name: "the dialer was left behind by a recovery", dialer: withLineage(1, 1), listener: withLineage(1, 2), code: refusedGeneration, text: []string{a + " is of generation 1", b + " of generation 2", "Stop n1", "--join"}},
+		{name: "the listener was left behind by a recovery", dialer: withLineage(1, 3), listener: withLineage(1, 2), code: refusedGeneration, text: []string{b + " is of generation 2", a + " of generation 3", "Stop n2", "--join"}},
+		{name: "the listener got its raft id in a recovery", dialer: both(withLineage(1, 1), expects("n2-0000000f")), listener: withLineage(1, 2), code: refusedGeneration, text: []string{"Stop n1"}},
+		{name: "a fresh node dials a recovered cluster", dialer: none, listener: withLineage(1, 2)},
 		{name: "the listener's disk is new", dialer: expects("n2-0000000f"), listener: none, code: refusedReceiver, text: []string{b, "n2-0000000f", "remove member", "--join"}},
 		{name: "another node listens", dialer: expects("n3-00000003"), listener: none, code: refusedReceiver, text: []string{b, "n3-00000003", "correct the peer addresses"}},
 		{name: "the dialer's disk is new", dialer: none, listener: knows(a, "n1-0000000f"), code: refusedStranger, text: []string{a, "n1-0000000f", "remove member", "--join"}},
@@ -140,7 +148,7 @@ func TestListenerClosesWhatIsNoHandshake(t *testing.T) {
 		"a Redis client":     []byte("*1\r\n$4\r\nPING\r\n"),
 		"too long":           edit(func(b []byte) []byte { b[10], b[11] = 0xff, 0xff; return b }),
 		"too short":          edit(func(b []byte) []byte { b[10], b[11] = 0, 3; return b[:15] }),
-		"string beyond":      edit(func(b []byte) []byte { b[29] = 200; return b }),
+		"string beyond":      edit(func(b []byte) []byte { b[37] = 200; return b }),
 		"bytes left over":    edit(func(b []byte) []byte { b[11]++; return append(b, 0) }),
 		"no raft id":         appendHello(nil, hello{version: peerVersion, purpose: purposeRPC}),
 		"raft id with lines": appendHello(nil, hello{version: peerVersion, purpose: purposeRPC, raftID: "n2\nx-00000002"}),
@@ -190,7 +198,7 @@ func TestSilentStrangersAreCutOffAndDoNotLockOutPeers(t *testing.T) {
 }
 
 func TestHandshakeIsReadToItsLastByteAndNoFurther(t *testing.T) {
-	h := hello{version: peerVersion, purpose: purposeRPC, clusterID: [16]byte{1, 2, 3}, raftID: "n2-00000002", expect: "n1-00000001"}
+	h := hello{version: peerVersion, purpose: purposeRPC, of: lineage{[16]byte{1, 2, 3}, 9}, raftID: "n2-00000002", expect: "n1-00000001"}
 	r := bytes.NewReader(append(appendHello(nil, h), "frames"...))
 	got, err := readHello(r)
 	if err != nil || got != h {
@@ -218,10 +226,10 @@ func FuzzHandshake(f *testing.F) {
 	})
 }
 
-// goldenPeer reads testdata/peer_v1.golden: lines of a name and hex bytes.
+// goldenPeer reads testdata/peer_v2.golden: lines of a name and hex bytes.
 func goldenPeer(t *testing.T) map[string][]byte {
 	t.Helper()
-	text, err := os.ReadFile("testdata/peer_v1.golden")
+	text, err := os.ReadFile("testdata/peer_v2.golden")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,11 +248,11 @@ func goldenPeer(t *testing.T) map[string][]byte {
 	return golden
 }
 
-func TestPeerProtocolVersion1IsReadAndWrittenAsItWas(t *testing.T) {
+func TestPeerProtocolVersion2IsReadAndWrittenAsItWas(t *testing.T) {
 	golden := goldenPeer(t)
-	cluster := [16]byte{0x0c, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}
-	h := hello{version: 1, purpose: purposeRaft, clusterID: cluster, raftID: "n1-3f9a0c11", expect: "n2-77aa0001"}
-	a := answer{version: 1, code: refusedStranger, clusterID: cluster, raftID: "n2-77aa0001", text: "no"}
+	of := lineage{[16]byte{0x0c, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}, 2}
+	h := hello{version: 2, purpose: purposeRaft, of: of, raftID: "n1-3f9a0c11", expect: "n2-77aa0001"}
+	a := answer{version: 2, code: refusedStranger, of: of, raftID: "n2-77aa0001", text: "no"}
 	q := rpcRequest{id: 7, kind: kindForward, remaining: 950, payload: []byte("take")}
 	r := rpcResponse{id: 7, status: statusAnswer, payload: []byte("given")}
 	for name, b := range map[string][]byte{
@@ -273,7 +281,7 @@ func TestPeerProtocolVersion1IsReadAndWrittenAsItWas(t *testing.T) {
 
 func TestDialerDoesNotRelyOnTheListenersJudgement(t *testing.T) {
 	const self, expected = "n1-00000001", "n2-00000002"
-	good := answer{version: peerVersion, clusterID: [16]byte{15: 1}, raftID: expected}
+	good := answer{version: peerVersion, of: lineage{[16]byte{15: 1}, 1}, raftID: expected}
 	for _, c := range []struct {
 		name   string
 		change func(*answer)
@@ -281,7 +289,8 @@ func TestDialerDoesNotRelyOnTheListenersJudgement(t *testing.T) {
 	}{
 		{"as it should be", func(*answer) {}, handshakeOK},
 		{"another version", func(a *answer) { a.version++ }, refusedVersion},
-		{"another cluster", func(a *answer) { a.clusterID[15] = 2 }, refusedCluster},
+		{"another cluster", func(a *answer) { a.of.cluster[15] = 2 }, refusedCluster},
+		{"another generation", func(a *answer) { a.of.generation = 2 }, refusedGeneration},
 		{"a new disk", func(a *answer) { a.raftID = "n2-0000000f" }, refusedReceiver},
 		{"another node", func(a *answer) { a.raftID = "n3-00000003" }, refusedReceiver},
 	} {

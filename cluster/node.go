@@ -127,7 +127,7 @@ func (n *Node) Start() error {
 	var err error
 	n.peers, err = listenPeers(peersConfig{
 		Listen: n.cfg.self().Peer, Self: n.cfg.self(), RaftID: n.raftID, Insecure: n.cfg.Insecure,
-		ClusterID: n.clusterID, Lookup: n.lookup, Known: n.known, Logger: n.log,
+		Lineage: n.lineage, Lookup: n.lookup, Known: n.known, Logger: n.log,
 		Handlers: map[uint8]rpcHandler{
 			kindForward:  n.answerForward,
 			kindStatus:   answerStatus(n.ownStatus),

@@ -44,11 +44,11 @@ type peersConfig struct {
 	RaftID   string
 	Insecure bool // peers.insecure
 
-	ClusterID func() [16]byte                                // zeros: none yet
-	Lookup    func(addr string) (raftID string)              // by raft's configuration; "" if unknown
-	Known     func(raftID string) (ok bool, conflict string) // a member? else the member with the same node id under another raft id
-	Logger    *slog.Logger
-	Handlers  map[uint8]rpcHandler
+	Lineage  func() lineage
+	Lookup   func(addr string) (raftID string)              // by raft's configuration; "" if unknown
+	Known    func(raftID string) (ok bool, conflict string) // a member? else the member with the same node id under another raft id
+	Logger   *slog.Logger
+	Handlers map[uint8]rpcHandler
 }
 
 // peers is the peer port: one listener, and a link to each peer that was called.

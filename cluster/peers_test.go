@@ -16,12 +16,12 @@ import (
 func startPeers(t testing.TB, raftID string, change ...func(*peersConfig)) *peers {
 	t.Helper()
 	cfg := peersConfig{
-		Listen:    "127.0.0.1:0",
-		Self:      Member{ID: nodeID(raftID), Peer: "127.0.0.1:0"},
-		RaftID:    raftID,
-		ClusterID: func() [16]byte { return [16]byte{} },
-		Lookup:    func(string) string { return "" },
-		Known:     func(string) (bool, string) { return false, "" },
+		Listen:  "127.0.0.1:0",
+		Self:    Member{ID: nodeID(raftID), Peer: "127.0.0.1:0"},
+		RaftID:  raftID,
+		Lineage: func() lineage { return lineage{} },
+		Lookup:  func(string) string { return "" },
+		Known:   func(string) (bool, string) { return false, "" },
 	}
 	for _, f := range change {
 		f(&cfg)
@@ -43,9 +43,11 @@ func withHandler(kind uint8, h rpcHandler) func(*peersConfig) {
 	}
 }
 
-func withCluster(id byte) func(*peersConfig) {
+func withCluster(id byte) func(*peersConfig) { return withLineage(id, 1) }
+
+func withLineage(id byte, generation uint64) func(*peersConfig) {
 	return func(c *peersConfig) {
-		c.ClusterID = func() [16]byte { return [16]byte{15: id} }
+		c.Lineage = func() lineage { return lineage{[16]byte{15: id}, generation} }
 	}
 }
 
