@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
@@ -116,6 +117,21 @@ func decodeReceipt(path string, b []byte) (r Receipt, err error) {
 	}
 	le := binary.LittleEndian
 	return Receipt{At: int64(le.Uint64(body[1:])), Boot: int64(le.Uint64(body[9:])), BootID: string(body[17:])}, nil
+}
+
+func appendNote(dst, note []byte) []byte {
+	start := len(dst)
+	dst = append(dst, note...)
+	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli))
+}
+
+// decodeNote returns a copy of the note that b holds.
+func decodeNote(path string, b []byte) ([]byte, error) {
+	note, ok := checkedBody(b)
+	if !ok || len(note) == 0 {
+		return nil, damaged(path, "checksum of its note")
+	}
+	return bytes.Clone(note), nil
 }
 
 // checkedBody cuts the checksum off the end of b and says whether it is right.

@@ -204,6 +204,7 @@ func TestTheFileWithoutItsMetaOrItsBuckets(t *testing.T) {
 			return tx.Bucket(bucketRecords).Put(r.Name, v)
 		},
 		"receipt": func(tx *bolt.Tx) error { return tx.Bucket(bucketLocal).Put(keyReceipt, []byte{1, 2, 3}) },
+		"note":    func(tx *bolt.Tx) error { return tx.Bucket(bucketLocal).Put(keyNote, []byte("another note, old sum")) },
 	} {
 		path, _ := closedFile(t)
 		db, err := openBolt(path, testMmap)

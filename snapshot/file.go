@@ -23,9 +23,10 @@ const (
 var (
 	bucketRecords = []byte("records") // name -> value
 	bucketMeta    = []byte("meta")    // keyMeta -> fileMeta
-	bucketLocal   = []byte("local")   // keyReceipt -> Receipt; never in a stream
+	bucketLocal   = []byte("local")   // keyReceipt -> Receipt, keyNote -> the note; never in a stream
 	keyMeta       = []byte("meta")
 	keyReceipt    = []byte("receipt")
+	keyNote       = []byte("note")
 )
 
 // disk is what the store asks of the operating system to make a file last. Tests replace it to see the order, and to fail.

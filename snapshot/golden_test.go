@@ -26,7 +26,15 @@ var (
 
 // A change of these bytes is a new format version, with golden files of its own; this code must go on reading the old ones.
 func TestGoldenFiles(t *testing.T) {
-	streamFile, dbFile := filepath.Join("testdata", "stream-v1.bin"), filepath.Join("testdata", "snapshot-v1.db")
+	for file, l := range map[string]local{
+		"snapshot-v1.db":      {receipt: &goldenReceipt},
+		"snapshot-v1-note.db": {receipt: &goldenReceipt, note: []byte("what the node notes")},
+	} {
+		t.Run(file, func(t *testing.T) { goldenFile(t, filepath.Join("testdata", file), l) })
+	}
+}
+
+func goldenFile(t *testing.T, dbFile string, l local) {
 	written := filepath.Join(t.TempDir(), "golden.db")
 	db, err := createBolt(written, testMmap)
 	if err != nil {
@@ -40,7 +48,7 @@ func TestGoldenFiles(t *testing.T) {
 				return err
 			}
 		}
-		return putSnapshot(tx, m, &goldenReceipt)
+		return putSnapshot(tx, m, l)
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -56,24 +64,11 @@ func TestGoldenFiles(t *testing.T) {
 		if err := os.WriteFile(dbFile, b, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(streamFile, write(t, testHeader, golden...), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-
-	old, err := os.ReadFile(streamFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if h, records, err := read(bytes.NewReader(old)); err != nil || h != testHeader || fmt.Sprint(records) != fmt.Sprint(golden) {
-		t.Error("the stream:", h, records, err)
-	}
-	if !bytes.Equal(old, write(t, testHeader, golden...)) {
-		t.Error("the stream is written otherwise now")
 	}
 
 	dir := t.TempDir()
-	if old, err = os.ReadFile(dbFile); err != nil {
+	old, err := os.ReadFile(dbFile)
+	if err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, fileName), old, 0o600); err != nil {
@@ -87,8 +82,30 @@ func TestGoldenFiles(t *testing.T) {
 	if m, ok := s.Meta(); !ok || fmt.Sprint(m) != fmt.Sprint(goldenMeta) {
 		t.Errorf("%+v", m)
 	}
-	if r, ok := s.Receipt(); !ok || r != goldenReceipt {
+	if r, ok := s.Receipt(); !ok || r != *l.receipt {
 		t.Errorf("%+v", r)
+	}
+	if note := s.Note(); !bytes.Equal(note, l.note) {
+		t.Errorf("its note is %q", note)
+	}
+}
+
+func TestGoldenStream(t *testing.T) {
+	file := filepath.Join("testdata", "stream-v1.bin")
+	if *rewrite {
+		if err := os.WriteFile(file, write(t, testHeader, golden...), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	old, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h, records, err := read(bytes.NewReader(old)); err != nil || h != testHeader || fmt.Sprint(records) != fmt.Sprint(golden) {
+		t.Error("the stream:", h, records, err)
+	}
+	if !bytes.Equal(old, write(t, testHeader, golden...)) {
+		t.Error("the stream is written otherwise now")
 	}
 }
 

@@ -164,8 +164,8 @@ func (s *Store) swap(k *Sink) (replaced bool, err error) {
 	if err := s.broken(); err != nil {
 		return false, err
 	}
-	receipt := s.newestReceipt()
-	put := func(tx *bolt.Tx) error { return putSnapshot(tx, k.meta, receipt) }
+	local := s.newestLocal()
+	put := func(tx *bolt.Tx) error { return putSnapshot(tx, k.meta, local) }
 	if _, err := update(k.newPath(), k.db, put); err != nil {
 		return false, err
 	}
@@ -182,7 +182,7 @@ func (s *Store) swap(k *Sink) (replaced bool, err error) {
 	}
 	s.mu.Lock()
 	old := s.cur
-	s.cur, s.meta, s.receipt = &file{db: k.db, refs: 1}, k.meta, receipt
+	s.cur, s.meta, s.local = &file{db: k.db, refs: 1}, k.meta, local
 	s.mu.Unlock()
 	k.db = nil
 	Failpoint("install.swapped")

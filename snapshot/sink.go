@@ -48,7 +48,7 @@ func (s *Store) Create(_ raft.SnapshotVersion, index, term uint64, c raft.Config
 func (k *Sink) ID() string { return k.meta.id() }
 
 // Commit is how FSMSnapshot.Persist writes a local snapshot: the records that changed since the last one, and the header, in one
-// synced transaction that the newest receipt joins. Records in name order are written fastest; of two with one name the later counts.
+// synced transaction that the newest receipt and note join. Records in name order are written fastest; of two with one name the later counts.
 // A record that is not alive at h.T is removed. Deleted with the empty name removes every record, and with the one byte of a
 // namespace every record of it; later records of the slice are written after that.
 //
@@ -85,7 +85,7 @@ func (s *Store) commit(m *fileMeta, records []Record) error {
 	if old, _ := s.Meta(); m.Index < old.Index {
 		return fmt.Errorf("snapshot %s: %w, %s", m.id(), ErrSuperseded, old.id())
 	}
-	receipt := s.newestReceipt()
+	local := s.newestLocal()
 	Failpoint("commit.begin")
 	err := s.write(func(tx *bolt.Tx) error {
 		old, err := readMeta(s.Path(), tx)
@@ -99,7 +99,7 @@ func (s *Store) commit(m *fileMeta, records []Record) error {
 				return err
 			}
 		}
-		if err := putSnapshot(tx, *m, receipt); err != nil {
+		if err := putSnapshot(tx, *m, local); err != nil {
 			return err
 		}
 		Failpoint("commit.put")
@@ -111,10 +111,7 @@ func (s *Store) commit(m *fileMeta, records []Record) error {
 	Failpoint("commit.done")
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.meta = *m
-	if receipt != nil {
-		s.receipt = receipt
-	}
+	s.meta, s.local = *m, local
 	return nil
 }
 

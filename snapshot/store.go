@@ -18,7 +18,7 @@ var (
 )
 
 // Options of a store. All are optional. The functions are called with locks of the store held: of its methods they may call those that
-// only tell what it has, and OnInstall may also call SaveReceipt and Open.
+// only tell what it has, and OnInstall may also call SaveReceipt, SaveLocal and Open.
 type Options struct {
 	// Applied is the newest index applied by the state machine, or on its way to it; installs older than it are refused.
 	Applied func() uint64
@@ -27,6 +27,9 @@ type Options struct {
 	OnInstall func(index, term uint64) error
 	// Receipt is the newest receipt, written with each Commit and carried into each installed file.
 	Receipt func() (Receipt, bool)
+	// Note is what the node notes of its other files, opaque here. It is written and carried wherever a receipt is; empty: there is
+	// nothing new.
+	Note func() []byte
 	// MaxFileSize is the address space mapped at start, in bytes; 0: 64 GiB. A file that outgrows it still works, but a snapshot
 	// may then wait for a reader.
 	MaxFileSize int64
@@ -51,7 +54,7 @@ type Store struct {
 	o          Options
 	cur        *file
 	meta       fileMeta
-	receipt    *Receipt
+	local      local
 	installing *Sink
 	readers    map[*Reader]struct{}
 	failed     error // a write whose outcome is unknown; there is no way on but a restart
@@ -121,21 +124,15 @@ func (s *Store) openFile() (*bolt.DB, error) {
 	return db, nil
 }
 
-// load reads the meta data and the receipt.
+// load reads the meta data and what is local.
 func (s *Store) load() error {
 	return guarded(s.Path(), func() error {
 		return s.cur.db.View(func(tx *bolt.Tx) (err error) {
 			if s.meta, err = readMeta(s.Path(), tx); err != nil {
 				return err
 			}
-			if v := tx.Bucket(bucketLocal).Get(keyReceipt); v != nil {
-				r, err := decodeReceipt(s.Path(), v)
-				if err != nil {
-					return err
-				}
-				s.receipt = &r
-			}
-			return nil
+			s.local, err = readLocal(s.Path(), tx)
+			return err
 		})
 	})
 }

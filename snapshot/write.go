@@ -44,53 +44,10 @@ func (s *Store) broken() error {
 	return nil
 }
 
-// Receipt returns the newest receipt that is in the file.
-func (s *Store) Receipt() (Receipt, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.receipt == nil {
-		return Receipt{}, false
-	}
-	return *s.receipt, true
-}
-
-// SaveReceipt writes a receipt in a synced transaction of its own.
-func (s *Store) SaveReceipt(r Receipt) error {
-	s.writing.Lock()
-	defer s.writing.Unlock()
-	if err := s.write(func(tx *bolt.Tx) error { return putReceipt(tx, r) }); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.receipt = &r
-	return nil
-}
-
-// newestReceipt is what goes with a snapshot into the file: what the node knows, or else what the file had.
-func (s *Store) newestReceipt() *Receipt {
-	if fn := s.options().Receipt; fn != nil {
-		if r, ok := fn(); ok {
-			return &r
-		}
-	}
-	if r, ok := s.Receipt(); ok {
-		return &r
-	}
-	return nil
-}
-
-func putReceipt(tx *bolt.Tx, r Receipt) error {
-	return tx.Bucket(bucketLocal).Put(keyReceipt, appendReceipt(nil, r))
-}
-
 // putSnapshot writes what a snapshot has beside its records.
-func putSnapshot(tx *bolt.Tx, m fileMeta, r *Receipt) error {
+func putSnapshot(tx *bolt.Tx, m fileMeta, l local) error {
 	if err := tx.Bucket(bucketMeta).Put(keyMeta, appendMeta(nil, m)); err != nil {
 		return err
 	}
-	if r == nil {
-		return nil
-	}
-	return putReceipt(tx, *r)
+	return putLocal(tx, l)
 }
