@@ -86,21 +86,6 @@ func clusterStatus(c *client, dst []byte, _ [][]byte) []byte {
 	return appendIntPair(dst, "ready", int64(oneIf(st.Ready)))
 }
 
-func clusterTransfer(c *client, dst []byte, args [][]byte) []byte {
-	id := ""
-	switch len(args) {
-	case 2:
-	case 3:
-		id = string(args[2])
-	default:
-		return redcon.AppendError(dst, errArity("rl.cluster|transfer"))
-	}
-	if err := c.srv.admin.Transfer(id); err != nil {
-		return redcon.AppendError(dst, "ERR leadership was not transferred: "+err.Error())
-	}
-	return redcon.AppendOK(dst)
-}
-
 func rlHash(c *client, dst []byte, _ [][]byte) []byte {
 	points := c.srv.admin.Hashes()
 	dst = redcon.AppendArray(dst, len(points))

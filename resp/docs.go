@@ -73,6 +73,8 @@ func (a *argument) synopsis() string {
 			alt = append(alt, o.token)
 		}
 		s = strings.Join(alt, "|")
+	case a.kind == "pure-token":
+		s = a.token
 	case a.token != "":
 		s = a.token + " " + s
 	}

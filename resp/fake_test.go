@@ -3,6 +3,7 @@ package resp
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -147,9 +148,9 @@ func (l *fakeLimiter) chunks() []int {
 }
 
 type fakeAdmin struct {
-	status Status
-	err    error
-	to     []string // ids of Transfer
+	status  Status
+	err     error
+	changes []Change // that were asked for
 }
 
 func newFakeAdmin() *fakeAdmin {
@@ -169,10 +170,13 @@ func (a *fakeAdmin) Nodes() []NodeInfo {
 	}
 }
 
-func (a *fakeAdmin) Transfer(id string) error {
-	a.to = append(a.to, id)
-	if id == "nobody" {
-		return errors.New("no voter is called nobody")
+func (a *fakeAdmin) Change(ch Change) error {
+	a.changes = append(a.changes, ch)
+	switch ch.ID {
+	case "nobody":
+		return errors.New("no member is called nobody")
+	case "soon":
+		return fmt.Errorf("no leader is known: %w", ErrNotNow)
 	}
 	return a.err
 }

@@ -82,7 +82,7 @@ type Limiter interface {
 type Status struct {
 	ID, RaftID           string
 	LeaderID, LeaderAddr string // empty: none known
-	Role                 string // leader, follower, candidate, nonvoter
+	Role                 string // leader, follower, candidate, nonvoter; waiting or joining before it is a member
 	ClusterID            string
 	Generation           uint64
 	Term                 uint64
@@ -104,7 +104,7 @@ type Status struct {
 // NodeInfo is one row of RL.CLUSTER NODES.
 type NodeInfo struct {
 	ID, RaftID, Resp, Peer string
-	Role                   string // leader, voter, nonvoter
+	Role                   string // leader, voter, nonvoter; none: listed, and no member
 	ContactMS              int64
 	Applied                uint64
 	Version                string
@@ -117,7 +117,7 @@ type HashPoint struct{ Index, Hash uint64 }
 type Admin interface {
 	Status() Status
 	Nodes() []NodeInfo
-	Transfer(id string) error // id empty: to whom the leader likes
-	Hashes() []HashPoint      // the newest applied index last
+	Change(Change) error // nil: it is committed, or was so already
+	Hashes() []HashPoint // the newest applied index last
 	SaveSnapshot() (path string, err error)
 }

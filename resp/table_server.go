@@ -41,13 +41,25 @@ func serverCommands() []*command {
 }
 
 func clusterCommands() []*command {
+	idAndForce := []argument{{name: "id", kind: "string"}, {name: "force", kind: "pure-token", token: "FORCE", optional: true}}
 	list := []*command{
-		{name: "rl.cluster", arity: -2, summary: "Commands about the nodes.",
-			later: []string{"join", "promote", "demote", "remove", "leave", "calendar"},
+		{name: "rl.cluster", arity: -2, summary: "Commands about the nodes.", later: []string{"calendar"},
 			subs: []*command{
 				{name: "rl.cluster|nodes", arity: 2, run: clusterNodes, settles: true, flags: "admin stale", summary: "Returns one flat array of name and value per node."},
 				{name: "rl.cluster|status", arity: 2, run: clusterStatus, settles: true, flags: "admin stale", summary: "Returns this node's view of the cluster as name and value in turn."},
-				{name: "rl.cluster|transfer", arity: -2, run: clusterTransfer, settles: true, flags: "admin", summary: "Hands leadership over.",
+				{name: "rl.cluster|join", arity: -4, run: changeCommand(ChangeJoin), settles: true, flags: "admin",
+					summary: "Takes in a node that waits at its peer address, as a non-voter; it gets its vote once it is caught up.",
+					args: []argument{{name: "id", kind: "string"}, {name: "peer-address", kind: "string"},
+						{name: "nonvoter", kind: "pure-token", token: "NONVOTER", optional: true}}},
+				{name: "rl.cluster|promote", arity: -3, run: changeCommand(ChangePromote), settles: true, flags: "admin", args: idAndForce,
+					summary: "Gives a vote to a non-voter that is caught up."},
+				{name: "rl.cluster|demote", arity: -3, run: changeCommand(ChangeDemote), settles: true, flags: "admin", args: idAndForce,
+					summary: "Takes the vote from a node, which stays a member."},
+				{name: "rl.cluster|remove", arity: -3, run: changeCommand(ChangeRemove), settles: true, flags: "admin", args: idAndForce,
+					summary: "Removes a member, dead or alive; if it runs, it stops itself."},
+				{name: "rl.cluster|leave", arity: -2, run: changeCommand(ChangeLeave), settles: true, flags: "admin", args: idAndForce[1:],
+					summary: "Removes the node that is asked, which then stops."},
+				{name: "rl.cluster|transfer", arity: -2, run: changeCommand(ChangeTransfer), settles: true, flags: "admin", summary: "Hands leadership over.",
 					args: []argument{{name: "id", kind: "string", optional: true}}},
 			}},
 		{name: "rl.hash", arity: 1, run: rlHash, settles: true, flags: "admin stale",

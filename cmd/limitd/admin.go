@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+
 	"limitd/cluster"
 	"limitd/resp"
 )
@@ -10,6 +12,7 @@ var _ resp.Admin = admin{}
 // admin shows the node to the wire, in the wire's own types.
 type admin struct {
 	node    *cluster.Node
+	change  func(cluster.Change) error
 	loading func() bool
 }
 
@@ -59,6 +62,23 @@ func (a admin) Hashes() []resp.HashPoint {
 	return out
 }
 
-func (a admin) Transfer(id string) error { return a.node.Transfer(id) }
+func (a admin) Change(c resp.Change) error {
+	err := a.change(cluster.Change{
+		Op:       cluster.ChangeOp(c.Op),
+		ID:       c.ID,
+		Peer:     c.Peer,
+		NonVoter: c.NonVoter,
+		Force:    c.Force,
+	})
+	if errors.Is(err, cluster.ErrNotNow) {
+		return notNow{err}
+	}
+	return err
+}
+
+// notNow is an error that wraps cluster.ErrNotNow, as the wire knows it.
+type notNow struct{ error }
+
+func (notNow) Is(target error) bool { return target == resp.ErrNotNow }
 
 func (a admin) SaveSnapshot() (string, error) { return a.node.SaveSnapshot() }

@@ -27,8 +27,8 @@ func (c *client) flags(cmd *cobra.Command) {
 	cmd.PersistentFlags().BoolVar(&c.json, "json", false, "print JSON")
 }
 
-// call sends one command and returns its reply. It is sent once: a decision
-// that was sent again could be charged twice.
+// call sends one command and returns its reply, or an error when ctx ends. It is
+// sent once: a decision that was sent again could be charged twice.
 func (c *client) call(ctx context.Context, timeout time.Duration, args ...any) (any, error) {
 	addr, err := c.pick()
 	if err != nil {
@@ -43,6 +43,7 @@ func (c *client) call(ctx context.Context, timeout time.Duration, args ...any) (
 		WriteTimeout:    timeout,
 	})
 	defer r.Close()
+	defer context.AfterFunc(ctx, func() { r.Close() })() // ends a read, which does not look at ctx
 	reply, err := r.Do(ctx, args...).Result()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", addr, err)

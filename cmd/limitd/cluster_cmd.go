@@ -10,12 +10,22 @@ func newCluster() *cobra.Command {
 	var c client
 	cmd := &cobra.Command{
 		Use:   "cluster",
-		Short: "Look at a running cluster, and move its leadership",
+		Short: "Look at a running cluster, and change who is in it",
 		Args:  cobra.NoArgs,
 		RunE:  showHelp,
 	}
 	c.flags(cmd)
-	cmd.AddCommand(newClusterStatus(&c), newClusterNodes(&c), newClusterTransfer(&c))
+	cmd.AddCommand(
+		newClusterStatus(&c),
+		newClusterNodes(&c),
+		newClusterWait(&c),
+		newClusterJoin(&c),
+		newClusterPromote(&c),
+		newClusterDemote(&c),
+		newClusterRemove(&c),
+		newClusterLeave(&c),
+		newClusterTransfer(&c),
+	)
 	return cmd
 }
 
@@ -70,30 +80,6 @@ func newClusterNodes(c *client) *cobra.Command {
 				return printJSON(cmd.OutOrStdout(), rows)
 			}
 			return printTable(cmd.OutOrStdout(), rows)
-		},
-	}
-}
-
-func newClusterTransfer(c *client) *cobra.Command {
-	return &cobra.Command{
-		Use:   "transfer [ID]",
-		Short: "Hand leadership to a node, or to any voter that is caught up",
-		Example: `  limitd cluster transfer
-  limitd cluster transfer n2`,
-		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			call := []any{"RL.CLUSTER", "TRANSFER"}
-			for _, a := range args {
-				call = append(call, a)
-			}
-			if _, err := c.call(cmd.Context(), clientTimeout, call...); err != nil {
-				return err
-			}
-			if c.json {
-				return printJSON(cmd.OutOrStdout(), map[string]bool{"transferred": true})
-			}
-			fmt.Fprintln(cmd.OutOrStdout(), "leadership is handed over")
-			return nil
 		},
 	}
 }

@@ -25,14 +25,14 @@ func startingServer(t *testing.T) (*server, net.Listener, *redis.Client) {
 	cfg := DefaultConfig()
 	self := NodeConfig{ID: "n1", RESP: "127.0.0.1:0", Peer: freeAddress(t), Data: filepath.Join(t.TempDir(), "n1")}
 	cfg.Nodes = []NodeConfig{self}
-	s := &server{log: log, voters: 1, failed: make(chan error, 2)}
+	s := newServer(log)
 	var err error
-	if s.node, err = cluster.Open(s.clusterConfig(cfg, self), nil); err != nil {
+	if s.node, err = cluster.Open(s.clusterConfig(cfg, self, joining{}), nil); err != nil {
 		t.Fatal(err)
 	}
 	s.limiter = limiter.New(s.limiterConfig(cfg.Limits, 0), s.node.FSM(), s.node, s.node)
 	s.node.SetHandler(s.limiter.Serve)
-	s.resp = resp.NewServer(respConfig(cfg, 0, log), s.limiter, admin{s.node, s.loading.Load})
+	s.resp = resp.NewServer(respConfig(cfg, 0, log), s.limiter, admin{s.node, s.change, s.loading.Load})
 	ln, err := net.Listen("tcp", self.RESP)
 	if err != nil {
 		t.Fatal(err)

@@ -16,6 +16,9 @@ import (
 // serveFlags are the flags of `limitd serve`.
 type serveFlags struct {
 	config, node, listen, peerListen, dataDir string
+
+	join joining
+	asks bool // --join was given
 }
 
 func newServe() *cobra.Command {
@@ -28,19 +31,29 @@ func newServe() *cobra.Command {
 With --config, the node named by --node of the cluster that FILE describes.
 Without, a cluster of one: durable, and ready at once.
 
+With --join, a node with an empty data directory asks a running cluster, through
+any member, to take it in; it gets the state, and its vote once it is caught up.
+A node that is a member already starts as ever, with --join or without.
+
+A node that was removed from its cluster says so and stops: with exit code 0 if
+it was asked to leave (limitd cluster leave), else with 3.
+
 On the first signal a leader hands over and keeps answering for 2 s, then
 connections are drained and the node stops. A second signal stops it at once.`,
 		Example: `  limitd serve
   limitd serve --listen 127.0.0.1:6390 --data-dir /var/lib/limitd
-  limitd serve --config cluster.toml --node n1`,
+  limitd serve --config cluster.toml --node n1
+  limitd serve --config cluster.toml --node n4 --join 127.0.0.1:6381
+  limitd serve --node n2 --listen 127.0.0.1:6382 --peer-listen 127.0.0.1:7382 --data-dir n2 --join 127.0.0.1:6380`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			f.asks = cmd.Flags().Changed("join")
 			cfg, self, err := f.resolve()
 			if err != nil {
 				return err
 			}
 			log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil)).With("node", self.ID)
-			return serve(cmd.Context(), cfg, self, log)
+			return serve(cmd.Context(), cfg, self, f.join, log)
 		},
 	}
 	c.Flags().StringVar(&f.config, "config", "", "configuration `FILE` (TOML) of the cluster")
@@ -48,6 +61,8 @@ connections are drained and the node stops. A second signal stops it at once.`,
 	c.Flags().StringVar(&f.listen, "listen", "127.0.0.1:6380", "`ADDRESS` for clients, without --config")
 	c.Flags().StringVar(&f.peerListen, "peer-listen", "127.0.0.1:7380", "`ADDRESS` for other nodes, without --config")
 	c.Flags().StringVar(&f.dataDir, "data-dir", "", "data `DIRECTORY` (default: the node's `data`, or limitd-data without --config)")
+	c.Flags().StringVar(&f.join.member, "join", "", "join the cluster of the member with this `ADDRESS` for clients, if the data directory is empty")
+	c.Flags().BoolVar(&f.join.nonVoter, "non-voter", false, "with --join: get no vote until promoted")
 	c.MarkFlagsMutuallyExclusive("config", "listen")
 	c.MarkFlagsMutuallyExclusive("config", "peer-listen")
 	return c
@@ -55,6 +70,9 @@ connections are drained and the node stops. A second signal stops it at once.`,
 
 // resolve makes the configuration that the flags ask for, and picks this node's part.
 func (f serveFlags) resolve() (Config, NodeConfig, error) {
+	if f.join.nonVoter && !f.asks {
+		return Config{}, NodeConfig{}, errors.New("--non-voter is for a node that joins: add --join with the address of a member")
+	}
 	if f.config == "" {
 		return f.single()
 	}
@@ -76,10 +94,13 @@ func (f serveFlags) resolve() (Config, NodeConfig, error) {
 	if f.dataDir != "" {
 		self.Data = f.dataDir
 	}
-	return cfg, self, nil
+	if f.asks {
+		err = f.join.check(cfg, self)
+	}
+	return cfg, self, err
 }
 
-// single is the cluster of one that runs without a file.
+// single is a node without a file: a cluster of one, or one that joins.
 func (f serveFlags) single() (Config, NodeConfig, error) {
 	cfg := DefaultConfig()
 	self := NodeConfig{ID: f.node, RESP: f.listen, Peer: f.peerListen, Data: f.dataDir}
@@ -99,6 +120,11 @@ func (f serveFlags) single() (Config, NodeConfig, error) {
 		}
 		return Config{}, NodeConfig{}, es
 	}
+	if f.asks {
+		if err := f.join.check(cfg, self); err != nil { // before anything is written
+			return Config{}, NodeConfig{}, err
+		}
+	}
 	if self.ID, err = nodeID(self.Data, f.node); err != nil {
 		return Config{}, NodeConfig{}, err
 	}
@@ -106,20 +132,24 @@ func (f serveFlags) single() (Config, NodeConfig, error) {
 	return cfg, self, nil
 }
 
-// serve runs a node until a signal or until the node must not go on.
-func serve(ctx context.Context, cfg Config, self NodeConfig, log *slog.Logger) error {
+// serve runs a node until a signal, until it is no member any more, or until it
+// must not go on.
+func serve(ctx context.Context, cfg Config, self NodeConfig, join joining, log *slog.Logger) error {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
 	defer signal.Stop(signals)
 
-	s, err := openServer(cfg, self, log)
+	s, err := openServer(cfg, self, join, log)
 	if err != nil {
 		return err
 	}
+	var gone removal
 	select {
 	case <-ctx.Done():
 	case sig := <-signals:
 		log.Info("stopping; a second signal stops at once", "signal", sig.String())
+	case gone = <-s.removed:
+		log.Info("stopping: this node is no member any more", "reason", gone.reason)
 	case err := <-s.failed:
 		return err // the state is not to be touched again, not even by an orderly close
 	}
@@ -127,10 +157,26 @@ func serve(ctx context.Context, cfg Config, self NodeConfig, log *slog.Logger) e
 	go func() { stopped <- s.stop() }()
 	select {
 	case err := <-stopped:
+		if err == nil {
+			err = s.end(gone)
+		}
 		return err
 	case err := <-s.failed:
 		return err
 	case sig := <-signals:
 		return fmt.Errorf("stopped at once by a second signal (%v)", sig)
 	}
+}
+
+// end is how an orderly stop is told, in the last line.
+func (s *server) end(gone removal) error {
+	switch {
+	case gone.reason == nil:
+		s.log.Info("stopped")
+	case gone.asked:
+		s.log.Info("stopped: this node has left the cluster, as it was asked to; it comes back with an empty data directory and --join")
+	default:
+		return &fatalError{gone.reason}
+	}
+	return nil
 }

@@ -22,28 +22,39 @@ const (
 // server is one running node: the rooms in the order in which they are opened.
 type server struct {
 	log     *slog.Logger
-	voters  int
 	node    *cluster.Node
 	limiter *limiter.Limiter
 	resp    *resp.Server
-	loading atomic.Bool // the node is still loading its state
-	failed  chan error  // a *fatalError, or why clients cannot be accepted any more
+	loading atomic.Bool  // the node is still loading its state
+	leaving atomic.Int32 // how often a client asked this node to leave, and was not refused
+	removed chan removal // the node is no member any more: it is to stop in order
+	failed  chan error   // a *fatalError, or why the node cannot go on for other reasons
+}
+
+// removal is why a node is no member any more, and whether it was asked to leave.
+type removal struct {
+	reason error
+	asked  bool
+}
+
+func newServer(log *slog.Logger) *server {
+	return &server{log: log, removed: make(chan removal, 1), failed: make(chan error, 2)}
 }
 
 // openServer opens the node's data, joins its peers and accepts clients.
-func openServer(cfg Config, self NodeConfig, log *slog.Logger) (*server, error) {
+func openServer(cfg Config, self NodeConfig, join joining, log *slog.Logger) (*server, error) {
 	maxMemory, err := cfg.Limits.MaxMemory.resolve()
 	if err != nil {
 		return nil, fmt.Errorf("limits.max_memory: %w", err)
 	}
-	s := &server{log: log, voters: len(cfg.Nodes), failed: make(chan error, 2)}
-	s.node, err = cluster.Open(s.clusterConfig(cfg, self), nil)
+	s := newServer(log)
+	s.node, err = cluster.Open(s.clusterConfig(cfg, self, join), nil)
 	if err != nil {
 		return nil, err
 	}
 	s.limiter = limiter.New(s.limiterConfig(cfg.Limits, maxMemory), s.node.FSM(), s.node, s.node)
 	s.node.SetHandler(s.limiter.Serve)
-	s.resp = resp.NewServer(respConfig(cfg, maxMemory, log), s.limiter, admin{s.node, s.loading.Load})
+	s.resp = resp.NewServer(respConfig(cfg, maxMemory, log), s.limiter, admin{s.node, s.change, s.loading.Load})
 	ln, err := net.Listen("tcp", self.RESP)
 	if err != nil {
 		s.limiter.Close()
@@ -54,19 +65,43 @@ func openServer(cfg Config, self NodeConfig, log *slog.Logger) (*server, error) 
 		ln.Close() // by resp already, if clients were accepted
 		return nil, errors.Join(err, s.resp.Close(), s.node.Close())
 	}
-	log.Info("serving", "resp", self.RESP, "peer", self.Peer, "data", self.Data, "cluster", cfg.Cluster.Name, "version", version)
+	log.Info("serving", "resp", self.RESP, "peer", self.Peer, "data", self.Data, "cluster", cfg.Cluster.Name, "role", s.node.Status().Role, "version", version)
 	return s, nil
 }
 
-// start loads the state; a cluster of one is ready then.
+// start loads the state; the only voter of a cluster is ready then.
 func (s *server) start() error {
 	if err := s.node.Start(); err != nil {
 		return err
 	}
-	if s.voters == 1 {
+	if onlyVoter(s.node.Status()) {
 		s.node.AwaitLeader(singleReady)
 	}
 	return nil
+}
+
+// onlyVoter says that a node elects itself. What the configuration lists does not
+// tell: a node of a file of three may be the only voter, and one that was started
+// by flags one of five.
+func onlyVoter(st cluster.Status) bool {
+	switch st.Role {
+	case "leader", "candidate", "follower":
+		return st.Voters == 1
+	}
+	return false
+}
+
+// change makes a change that a client asked of this node.
+func (s *server) change(c cluster.Change) error {
+	if c.Op != cluster.ChangeLeave {
+		return s.node.Change(c)
+	}
+	s.leaving.Add(1)
+	err := s.node.Change(c)
+	if err != nil {
+		s.leaving.Add(-1)
+	}
+	return err
 }
 
 // bringUp starts the node and accepts clients. They wait for a short start; a
@@ -105,7 +140,7 @@ func (s *server) accept(ln net.Listener) {
 // stop hands over leadership, answers for the rest of the grace, drains clients,
 // and closes the rooms.
 func (s *server) stop() error {
-	if s.voters > 1 && s.node.Leading() {
+	if s.node.Leading() && s.node.Status().Voters > 1 {
 		s.handOver(time.After(grace))
 	}
 	s.resp.Drain(drainTime)
@@ -113,7 +148,6 @@ func (s *server) stop() error {
 	if err := s.node.Close(); err != nil {
 		return fmt.Errorf("close node: %w", err)
 	}
-	s.log.Info("stopped")
 	return nil
 }
 
@@ -135,12 +169,12 @@ func (s *server) handOver(graceOver <-chan time.Time) {
 	<-graceOver
 }
 
-func (s *server) clusterConfig(cfg Config, self NodeConfig) cluster.Config {
+func (s *server) clusterConfig(cfg Config, self NodeConfig, join joining) cluster.Config {
 	members := make([]cluster.Member, len(cfg.Nodes))
 	for i, n := range cfg.Nodes {
 		members[i] = cluster.Member{ID: n.ID, Resp: n.RESP, Peer: n.Peer}
 	}
-	return cluster.Config{
+	c := cluster.Config{
 		ID:                self.ID,
 		Members:           members,
 		DataDir:           self.Data,
@@ -155,12 +189,25 @@ func (s *server) clusterConfig(cfg Config, self NodeConfig) cluster.Config {
 		MinFreeDisk:       int64(cfg.Limits.MinFreeDisk),
 		Version:           version,
 		Logger:            s.log,
-		Fatal: func(err error) {
-			select {
-			case s.failed <- &fatalError{err}:
-			default: // one reason is enough
-			}
-		},
+		Removed:           func(err error) { s.removed <- removal{err, s.leaving.Load() > 0} },
+		Fatal:             s.fatal,
+	}
+	if join.member != "" {
+		j := &joiner{member: client{addr: join.member}, peer: self.Peer, log: s.log, remind: joinRemind}
+		c.Join, c.NonVoter = j.ask, join.nonVoter
+	}
+	return c
+}
+
+// fatal notes why the node must not go on. That it was not let in is an error like
+// any other: there is nothing yet that going on could harm.
+func (s *server) fatal(err error) {
+	if !errors.Is(err, cluster.ErrJoinRefused) {
+		err = &fatalError{err}
+	}
+	select {
+	case s.failed <- err:
+	default: // one reason is enough
 	}
 }
 
