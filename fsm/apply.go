@@ -37,8 +37,8 @@ func (f *FSM) applyEntry(l *raft.Log) Result {
 	}
 	e, err := parseEntry(l.Data)
 	switch {
-	case errors.Is(err, errVersion):
-		return f.halt("entry %d of the log: %w; start a limitd that reads it", l.Index, err)
+	case errors.Is(err, ErrVersion):
+		return f.halt("entry %d of the log: %w", l.Index, err)
 	case err != nil:
 		return f.halt("entry %d of the log: %w; this node's log cannot be trusted: remove its data directory and join it to the cluster again", l.Index, err)
 	}

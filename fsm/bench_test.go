@@ -40,7 +40,7 @@ func BenchmarkApply(b *testing.B) {
 					effects[j] = admit((i*size+j)*15485863%benchKeys, 1<<61+int64(i))
 				}
 				l.Index = f.Applied() + 1
-				l.Data = AppendEntry(l.Data[:0], Turn{f.State().Last, 1, 1}, effects)
+				l.Data = AppendEntry(l.Data[:0], Turn{f.State().Last, 1, 1, 1}, effects)
 				b.StartTimer()
 				if r := f.Apply(l).(Result); r.Outcome != Applied {
 					b.Fatal(r)

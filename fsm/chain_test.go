@@ -24,11 +24,11 @@ func TestHashesAgreeBetweenNodes(t *testing.T) {
 			case 0: // a configuration that only one is told of, as after a restart behind it
 				a.StoreConfiguration(top, raft.Configuration{})
 			case 1: // void
-				l := logOf(top, Turn{a.State().Last, 2, 1})
+				l := logOf(top, Turn{a.State().Last, 2, 1, 1})
 				a.Apply(l)
 				b.Apply(l)
 			default:
-				l := logOf(top, Turn{a.State().Last, 1, 1})
+				l := logOf(top, Turn{a.State().Last, 1, 1, 1})
 				a.Apply(l)
 				b.Apply(l)
 			}

@@ -43,6 +43,8 @@ type Turn struct {
 	Base uint64 // index of the last batch that took effect
 	Term uint64 // raft term of the proposer, an assertion
 	At   int64  // cluster time of the batch, ns
+
+	Version uint8 // of the entry, at most ReadsEntry; 0 means 1
 }
 
 // Outcome says what became of a proposal.

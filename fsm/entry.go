@@ -7,9 +7,6 @@ import (
 	"hash/crc32"
 )
 
-// entryVersion is the format version that AppendEntry writes and parseEntry reads (FORMAT.md).
-const entryVersion = 1
-
 const (
 	entryHeader  = 1 + 8 + 8 + 8 // version, base, term, at
 	entryTrailer = 4             // CRC32C
@@ -25,20 +22,21 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-var (
-	errVersion = errors.New("unknown entry version")
-	errDamaged = errors.New("damaged entry")
-)
+var errDamaged = errors.New("damaged entry")
 
 // AppendEntry appends the entry that proposes effects at turn to dst, and
 // allocates only what dst lacks.
 //
-// It panics on an effect that no record can have (see [MaxKey]) or
-// whose state is not what its op says: once committed, such an entry would halt
-// every node.
+// It panics on a version above [ReadsEntry], on an effect that no record can have
+// (see [MaxKey]) and on one whose state is not what its op says: once committed,
+// such an entry would halt every node.
 func AppendEntry(dst []byte, t Turn, effects []Effect) []byte {
 	start := len(dst)
-	dst = append(dst, entryVersion)
+	version := max(t.Version, 1)
+	if version > ReadsEntry {
+		panic(fmt.Sprintf("fsm: entry of version %d", version))
+	}
+	dst = append(dst, version)
 	dst = binary.LittleEndian.AppendUint64(dst, t.Base)
 	dst = binary.LittleEndian.AppendUint64(dst, t.Term)
 	dst = binary.LittleEndian.AppendUint64(dst, uint64(t.At))
@@ -104,7 +102,7 @@ func stateIsExpiry(state []byte, expiry int64) bool {
 
 // EntryTime reads the cluster time of an entry without decoding it; false if it is no entry of ours.
 func EntryTime(data []byte) (at int64, ok bool) {
-	if len(data) < entryMin || data[0] != entryVersion {
+	if len(data) < entryMin || !readable(data[0]) {
 		return 0, false
 	}
 	return int64(binary.LittleEndian.Uint64(data[offAt:])), true
@@ -121,20 +119,18 @@ type entry struct {
 // parseEntry checks all of an entry and allocates nothing unless it fails. What
 // it returns aliases data.
 func parseEntry(data []byte) (entry, error) {
+	sealed, err := openEntry(data)
+	if err != nil {
+		return entry{}, err
+	}
 	if len(data) < entryMin {
 		return entry{}, fmt.Errorf("%w: %d bytes, at least %d expected", errDamaged, len(data), entryMin)
 	}
-	sealed, sum := data[:len(data)-entryTrailer], binary.LittleEndian.Uint32(data[len(data)-entryTrailer:])
-	if got := crc32.Checksum(sealed, castagnoli); got != sum {
-		return entry{}, fmt.Errorf("%w: checksum %08x, %08x expected", errDamaged, got, sum)
-	}
-	if data[0] != entryVersion { // every version ends in the checksum, so this is not damage
-		return entry{}, fmt.Errorf("%w %d, this limitd reads %d", errVersion, data[0], entryVersion)
-	}
 	e := entry{Turn: Turn{
-		Base: binary.LittleEndian.Uint64(data[offBase:]),
-		Term: binary.LittleEndian.Uint64(data[offTerm:]),
-		At:   int64(binary.LittleEndian.Uint64(data[offAt:])),
+		Base:    binary.LittleEndian.Uint64(data[offBase:]),
+		Term:    binary.LittleEndian.Uint64(data[offTerm:]),
+		At:      int64(binary.LittleEndian.Uint64(data[offAt:])),
+		Version: data[0],
 	}}
 	n := 0
 	e.count, n = binary.Uvarint(sealed[entryHeader:])
@@ -153,6 +149,23 @@ func parseEntry(data []byte) (entry, error) {
 		return entry{}, fmt.Errorf("%w: %d bytes after the last effect", errDamaged, len(d.rest))
 	}
 	return e, nil
+}
+
+// openEntry checks what all versions have, the version in front and the checksum
+// at the end, and takes the checksum off. The checksum is first: it is what tells
+// damage from a version that is unknown here.
+func openEntry(data []byte) (sealed []byte, err error) {
+	if len(data) < 1+entryTrailer {
+		return nil, fmt.Errorf("%w: %d bytes", errDamaged, len(data))
+	}
+	sealed, sum := data[:len(data)-entryTrailer], binary.LittleEndian.Uint32(data[len(data)-entryTrailer:])
+	if got := crc32.Checksum(sealed, castagnoli); got != sum {
+		return nil, fmt.Errorf("%w: checksum %08x, %08x expected", errDamaged, got, sum)
+	}
+	if !readable(data[0]) {
+		return nil, unknownVersion(data[0])
+	}
+	return sealed, nil
 }
 
 // effects returns a decoder at byte pos of the body.

@@ -1,6 +1,7 @@
 package fsm
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -10,7 +11,7 @@ import (
 // apply applies a batch of the term 1 on the machine's own state.
 func apply(t testing.TB, f *FSM, index uint64, at int64, effects ...Effect) Result {
 	t.Helper()
-	r := f.Apply(logOf(index, Turn{f.State().Last, 1, at}, effects...)).(Result)
+	r := f.Apply(logOf(index, Turn{f.State().Last, 1, at, 1}, effects...)).(Result)
 	if r.Err != nil || r.Outcome != Applied {
 		t.Fatalf("entry %d: %v, %v", index, r.Outcome, r.Err)
 	}
@@ -54,18 +55,19 @@ func TestGuard(t *testing.T) {
 		want Outcome
 		halt string
 	}{
-		{"decided on the last batch", logOf(20, Turn{10, 1, now + 1}, replace("k", "new", never)), Applied, ""},
-		{"nothing in it: a tick", logOf(20, Turn{10, 1, now + 1}), Applied, ""},
-		{"time goes back", logOf(20, Turn{10, 1, now - 1}, replace("k", "new", never)), Applied, ""},
-		{"400 days ahead", logOf(20, Turn{10, 1, now + int64(maxStep)}), Applied, ""},
-		{"decided on an older batch", logOf(20, Turn{9, 1, now + 1}, replace("k", "new", never)), Void, ""},
-		{"decided in another term", logOf(20, Turn{10, 2, now + 1}, replace("k", "new", never)), Void, ""},
-		{"more than 400 days ahead", logOf(20, Turn{10, 1, now + int64(maxStep) + 1}, replace("k", "new", never)), Void, ""},
-		{"a second cluster id", logOf(20, Turn{10, 1, now + 1}, replace("k", "new", never), setCluster(2, 0)), Void, ""},
-		{"a drop beyond the state", logOf(20, Turn{10, 1, now + 1}, replace("k", "new", never), splice("s", 4, "x", never)), Void, ""},
-		{"decided on a batch that never was", logOf(20, Turn{11, 1, now + 1}, replace("k", "new", never)), Unknown,
+		{"decided on the last batch", logOf(20, Turn{10, 1, now + 1, 1}, replace("k", "new", never)), Applied, ""},
+		{"nothing in it: a tick", logOf(20, Turn{10, 1, now + 1, 1}), Applied, ""},
+		{"time goes back", logOf(20, Turn{10, 1, now - 1, 1}, replace("k", "new", never)), Applied, ""},
+		{"400 days ahead", logOf(20, Turn{10, 1, now + int64(maxStep), 1}), Applied, ""},
+		{"decided on an older batch", logOf(20, Turn{9, 1, now + 1, 1}, replace("k", "new", never)), Void, ""},
+		{"decided in another term", logOf(20, Turn{10, 2, now + 1, 1}, replace("k", "new", never)), Void, ""},
+		{"more than 400 days ahead", logOf(20, Turn{10, 1, now + int64(maxStep) + 1, 1}, replace("k", "new", never)), Void, ""},
+		{"a second cluster id", logOf(20, Turn{10, 1, now + 1, 1}, replace("k", "new", never), setCluster(2, 0)), Void, ""},
+		{"a drop beyond the state", logOf(20, Turn{10, 1, now + 1, 1}, replace("k", "new", never), splice("s", 4, "x", never)), Void, ""},
+		{"decided on a batch that never was", logOf(20, Turn{11, 1, now + 1, 1}, replace("k", "new", never)), Unknown,
 			"entry 20 of the log was decided after entry 11 took effect, which this node has not seen (its last is 10)"},
-		{"newer version", &raft.Log{Index: 20, Data: seal(append([]byte{9}, make([]byte, 40)...))}, Unknown, "entry 20 of the log: unknown entry version 9, this limitd reads 1; start a limitd that reads it"},
+		{"newer version", &raft.Log{Index: 20, Data: seal(append([]byte{9}, make([]byte, 40)...))}, Unknown,
+			fmt.Sprintf("entry 20 of the log: unknown entry version 9, this limitd reads versions up to %d: a newer one wrote the entry; start this node with", ReadsEntry)},
 		{"damaged", &raft.Log{Index: 20, Data: []byte("nonsense, but long enough to be an entry")}, Unknown, "entry 20 of the log: damaged entry"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -90,7 +92,7 @@ func TestGuard(t *testing.T) {
 				if f.Halted() == nil || f.Halted() != r.Err || !strings.Contains(r.Err.Error(), c.halt) {
 					t.Errorf("halted: %v", f.Halted())
 				}
-				next := f.Apply(logOf(21, Turn{10, 1, now + 1}, replace("k", "new", never))).(Result)
+				next := f.Apply(logOf(21, Turn{10, 1, now + 1, 1}, replace("k", "new", never))).(Result)
 				f.StoreConfiguration(22, raft.Configuration{})
 				if next.Err != r.Err || next.Outcome != Unknown || f.State() != before || get(f, 0, "k") != "old" {
 					t.Errorf("a halted machine went on: %v", next)
@@ -109,7 +111,7 @@ func TestFirstEntryMayCarryAnyTime(t *testing.T) {
 	if f.Time() != 1<<62 {
 		t.Error(f.Time())
 	}
-	if r := f.Apply(logOf(2, Turn{1, 1, -1 << 63})).(Result); r.Outcome != Applied || f.Time() != 1<<62 {
+	if r := f.Apply(logOf(2, Turn{1, 1, -1 << 63, 1})).(Result); r.Outcome != Applied || f.Time() != 1<<62 {
 		t.Errorf("%v, T %d", r, f.Time())
 	}
 }
@@ -120,11 +122,11 @@ func TestNodeThatLostARecordStopsAtTheNextBatch(t *testing.T) {
 	apply(t, good, 1, 1, replace("log", "12345678", 100))
 	apply(t, bad, 1, 1, replace("other", "12345678", 100))
 	for i, f := range []*FSM{good, bad} {
-		l := logOf(2, Turn{1, 1, 2}, splice("log", 4, "x", 100))
+		l := logOf(2, Turn{1, 1, 2, 1}, splice("log", 4, "x", 100))
 		if r := f.Apply(l).(Result); r.Outcome != []Outcome{Applied, Void}[i] {
 			t.Fatalf("node %d: %v", i, r)
 		}
-		f.Apply(logOf(3, Turn{2, 1, 3}))
+		f.Apply(logOf(3, Turn{2, 1, 3, 1}))
 	}
 	if good.Halted() != nil || bad.Halted() == nil {
 		t.Errorf("%v, %v", good.Halted(), bad.Halted())
@@ -165,7 +167,7 @@ func TestOnAppliedIsToldOfEveryIndex(t *testing.T) {
 	})
 	apply(t, f, 1, 1)
 	f.StoreConfiguration(2, raft.Configuration{})
-	f.Apply(logOf(3, Turn{0, 1, 1}))
+	f.Apply(logOf(3, Turn{0, 1, 1, 1}))
 	if len(seen) != 3 || seen[2] != 3 || f.State().Applied != 3 || f.State().Last != 1 {
 		t.Errorf("%v, %+v", seen, f.State())
 	}

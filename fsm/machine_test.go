@@ -105,7 +105,7 @@ func (w *world) open() {
 // extend adds a batch to the log, and says what it does.
 func (w *world) extend(t *rapid.T) {
 	m := w.at[len(w.at)-1].clone()
-	turn := Turn{m.state.Last, 1, m.state.T + rapid.Int64Range(-3, 10).Draw(t, "step")}
+	turn := Turn{m.state.Last, 1, m.state.T + rapid.Int64Range(-3, 10).Draw(t, "step"), rapid.Uint8Range(1, ReadsEntry).Draw(t, "version")}
 	if rapid.IntRange(0, 9).Draw(t, "void") == 0 && turn.Base > 0 {
 		turn.Base--
 	}

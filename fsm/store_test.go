@@ -158,7 +158,7 @@ func TestEveryByteOfTheStateIsInTheStream(t *testing.T) {
 		s := openStore(t, t.TempDir())
 		defer s.Close()
 		f := New(s)
-		if r := f.Apply(logOf(last, Turn{0, 1, at}, effects...)).(Result); r.Outcome != Applied {
+		if r := f.Apply(logOf(last, Turn{0, 1, at, 1}, effects...)).(Result); r.Outcome != Applied {
 			t.Fatal(r)
 		}
 		if err := persist(t, f, s, last); err != nil {

@@ -341,7 +341,7 @@ func TestSpliceThatIsImpossibleChangesNothing(t *testing.T) {
 		f := New(nil)
 		apply(t, f, 1, 10, replace("kept", "123", 100))
 		in = append([]Effect{replace("other", "x", 100)}, in...)
-		if r := f.Apply(logOf(2, Turn{1, 1, 11}, in...)).(Result); r.Outcome != Void || get(f, 0, "other") != "-" || get(f, 0, "kept") != "123" {
+		if r := f.Apply(logOf(2, Turn{1, 1, 11, 1}, in...)).(Result); r.Outcome != Void || get(f, 0, "other") != "-" || get(f, 0, "kept") != "123" {
 			t.Errorf("%+v: %v, %q", in[1:], r, get(f, 0, "kept"))
 		}
 	}

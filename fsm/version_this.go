@@ -1,0 +1,5 @@
+//go:build !nextformat
+
+package fsm
+
+const newestEntry = 1
