@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	bolt "go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
 )
 
 // FileName is the name of the snapshot file in a data directory.
@@ -21,9 +23,16 @@ func OpenOffline(dir string) (*Reader, error) {
 	if err := CheckBolt(s.Path()); err != nil {
 		return nil, err
 	}
-	db, err := openBoltFile(s.Path(), &bolt.Options{ReadOnly: true, Timeout: lockWait})
+	var db *bolt.DB
+	err := guarded(s.Path(), func() (err error) {
+		db, err = bolt.Open(s.Path(), 0o600, &bolt.Options{ReadOnly: true, Timeout: lockWait})
+		return err
+	})
+	if errors.Is(err, berrors.ErrTimeout) {
+		err = ErrLocked
+	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("open %s: %w", s.Path(), err)
 	}
 	s.cur = &file{db: db} // the reader's reference is the only one, so the file is closed with it
 	r, err := s.open()
