@@ -11,7 +11,7 @@ import (
 // promises stops by itself, the others go on, and it is back when its disk is.
 func TestNodeWhoseDiskFailsStopsAndSaysWhy(t *testing.T) {
 	const limit = 1_000_000
-	d := newPowerDisk(t)
+	d := newDisk(t, "")
 	c := newCluster(t, 3, "")
 	victim := c.nodes[0]
 	start := func() {
