@@ -3,7 +3,6 @@ package snapshot
 import (
 	"bytes"
 	"encoding/binary"
-	"fmt"
 	"hash/crc32"
 
 	"github.com/hashicorp/raft"
@@ -14,7 +13,6 @@ import (
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 const (
-	metaVersion    = 1
 	receiptVersion = 1
 
 	headerLen = 8 + 8 + 8 + 8 + 16 + 8
@@ -36,6 +34,7 @@ func (t *tally) sub(crc uint32) { t.records--; t.sum -= uint64(crc) }
 type fileMeta struct {
 	Meta
 	tally
+	version uint8 // of the meta data; 0 means 1
 }
 
 func appendHeader(dst []byte, h Header) []byte {
@@ -59,7 +58,7 @@ func decodeHeader(b []byte) (h Header) {
 func appendMeta(dst []byte, m fileMeta) []byte {
 	le := binary.LittleEndian
 	start := len(dst)
-	dst = append(dst, metaVersion)
+	dst = append(dst, max(m.version, 1))
 	dst = le.AppendUint64(dst, m.Index)
 	dst = le.AppendUint64(dst, m.Term)
 	dst = le.AppendUint64(dst, m.ConfigurationIndex)
@@ -79,8 +78,8 @@ func decodeMeta(path string, b []byte) (m fileMeta, err error) {
 		return m, damaged(path, "it has no meta data")
 	}
 	body, ok := checkedBody(b)
-	if b[0] != metaVersion && ok {
-		return m, fmt.Errorf("%s: %w %d of its meta data, this limitd reads %d", path, ErrVersion, b[0], metaVersion)
+	if m.version = b[0]; !readable(m.version) && ok {
+		return m, unknown("meta data of "+path, m.version, Reads)
 	}
 	if !ok || len(body) < metaFixed || len(body) != metaFixed+int(le.Uint32(body[metaFixed-4:])) {
 		return m, damaged(path, "checksum of its meta data")
@@ -111,7 +110,7 @@ func decodeReceipt(path string, b []byte) (r Receipt, err error) {
 	body, ok := checkedBody(b)
 	switch {
 	case ok && len(body) > 0 && body[0] != receiptVersion:
-		return r, fmt.Errorf("%s: %w %d of its receipt, this limitd reads %d", path, ErrVersion, body[0], receiptVersion)
+		return r, unknown("receipt of "+path, body[0], receiptVersion)
 	case !ok || len(body) < 17:
 		return r, damaged(path, "checksum of its receipt")
 	}

@@ -227,7 +227,7 @@ func TestANewerFormatIsNotCalledDamage(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = db.Update(func(tx *bolt.Tx) error {
-		return tx.Bucket(bucketMeta).Put(keyMeta, binary.LittleEndian.AppendUint32([]byte{metaVersion + 1}, crc32.Checksum([]byte{metaVersion + 1}, castagnoli)))
+		return tx.Bucket(bucketMeta).Put(keyMeta, binary.LittleEndian.AppendUint32([]byte{Reads + 1}, crc32.Checksum([]byte{Reads + 1}, castagnoli)))
 	})
 	if err := errors.Join(err, db.Close()); err != nil {
 		t.Fatal(err)

@@ -165,6 +165,7 @@ func (s *Store) swap(k *Sink) (replaced bool, err error) {
 		return false, err
 	}
 	local := s.newestLocal()
+	k.meta.version = s.version()
 	put := func(tx *bolt.Tx) error { return putSnapshot(tx, k.meta, local) }
 	if _, err := update(k.newPath(), k.db, put); err != nil {
 		return false, err

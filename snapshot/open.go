@@ -31,7 +31,7 @@ func (s *Store) open() (*Reader, error) {
 		return nil, err
 	}
 	now := time.Now()
-	r := &Reader{s: s, f: f, opened: now, used: now}
+	r := &Reader{s: s, f: f, opened: now, used: now, enc: encoder{version: s.version()}}
 	if err := r.begin(); err != nil {
 		r.end(err)
 		return nil, err

@@ -3,7 +3,6 @@ package snapshot
 import (
 	"bufio"
 	"encoding/binary"
-	"fmt"
 	"hash/crc32"
 	"io"
 )
@@ -92,8 +91,8 @@ func (d *decoder) head() (h Header, err error) {
 		return h, err
 	case string(b[:len(streamMagic)]) != streamMagic:
 		return h, damaged("snapshot stream", "it begins with %q, not with %q: this is no snapshot of limitd", b[:len(streamMagic)], streamMagic)
-	case b[len(streamMagic)] != streamVersion:
-		return h, fmt.Errorf("snapshot stream: %w %d, this limitd reads %d", ErrVersion, b[len(streamMagic)], streamVersion)
+	case !readable(b[len(streamMagic)]):
+		return h, unknown("snapshot stream", b[len(streamMagic)], Reads)
 	}
 	if b, err = d.take(0, headerLen); err != nil {
 		return h, err

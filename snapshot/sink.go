@@ -85,14 +85,14 @@ func (s *Store) commit(m *fileMeta, records []Record) error {
 	if old, _ := s.Meta(); m.Index < old.Index {
 		return fmt.Errorf("snapshot %s: %w, %s", m.id(), ErrSuperseded, old.id())
 	}
-	local := s.newestLocal()
+	local, version := s.newestLocal(), s.version()
 	Failpoint("commit.begin")
 	err := s.write(func(tx *bolt.Tx) error {
 		old, err := readMeta(s.Path(), tx)
 		if err != nil {
 			return err
 		}
-		m.tally = old.tally
+		m.tally, m.version = old.tally, version
 		w := recordWriter{path: s.Path(), b: tx.Bucket(bucketRecords), m: m}
 		for i := range records {
 			if err := w.put(&records[i]); err != nil {

@@ -30,6 +30,8 @@ type Options struct {
 	// Note is what the node notes of its other files, opaque here. It is written and carried wherever a receipt is; empty: there is
 	// nothing new.
 	Note func() []byte
+	// Writes is the version in which streams and the meta data of the file are written, 1 to Reads; nil: 1.
+	Writes func() uint8
 	// MaxFileSize is the address space mapped at start, in bytes; 0: 64 GiB. A file that outgrows it still works, but a snapshot
 	// may then wait for a reader.
 	MaxFileSize int64

@@ -11,8 +11,7 @@ import (
 // The stream is described in FORMAT.md.
 
 const (
-	streamMagic   = "LIMITD"
-	streamVersion = 1
+	streamMagic = "LIMITD"
 
 	headSize    = int64(len(streamMagic) + 1 + headerLen)
 	trailerSize = int64(1 + 8 + 4)
@@ -31,6 +30,7 @@ func (x *value) streamSize(name []byte) int64 {
 
 // encoder appends the parts of a stream to byte slices and keeps its checksum.
 type encoder struct {
+	version      uint8 // 0 means 1
 	begun, ended bool
 	records      uint64
 	bytes        int64
@@ -47,7 +47,7 @@ func (e *encoder) head(dst []byte, h Header) []byte {
 	e.begun = true
 	start := len(dst)
 	dst = append(dst, streamMagic...)
-	dst = append(dst, streamVersion)
+	dst = append(dst, max(e.version, 1))
 	return e.sum(appendHeader(dst, h), start)
 }
 
@@ -98,7 +98,7 @@ type StreamWriter struct {
 	buf  []byte
 }
 
-// NewStreamWriter begins a stream on w. Writes are buffered until Close.
+// NewStreamWriter begins a stream of version 1 on w. Writes are buffered until Close.
 func NewStreamWriter(w io.Writer, h Header) *StreamWriter {
 	sw := &StreamWriter{w: w, h: h}
 	sw.buf = sw.enc.head(sw.buf, h)

@@ -1,0 +1,5 @@
+//go:build !nextformat
+
+package snapshot
+
+const newestVersion = 1
