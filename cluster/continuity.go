@@ -26,7 +26,7 @@ func (n *Node) openLog(dir string) error {
 	if err != nil {
 		return err
 	}
-	n.logs = &logStore{bolt: bolt, path: path, disk: n.disk, onEntry: n.receipts.note, at: fsm.EntryTime}
+	n.logs = &logStore{bolt: bolt, path: path, disk: n.disk, onEntry: n.receipts.note, at: fsm.EntryTime, readable: fsm.CheckVersion}
 	n.stable = &stableStore{bolt: bolt, path: path, disk: n.disk}
 	if n.cache, err = raft.NewLogCache(cachedEntries, n.logs); err != nil {
 		return err
@@ -65,7 +65,7 @@ func (n *Node) openSnapshots(dir string) error {
 func (n *Node) snapshots() *snapshot.Store { return n.snaps.Load() }
 
 func (n *Node) snapshotOptions() snapshot.Options {
-	return snapshot.Options{Applied: n.handedOn, OnInstall: n.installed, Receipt: n.receipts.saved}
+	return snapshot.Options{Applied: n.handedOn, OnInstall: n.installed, Receipt: n.receipts.saved, Writes: func() uint8 { return n.writes().stream }}
 }
 
 // handedOn is the newest index that the state machine has applied or will.

@@ -1,10 +1,14 @@
 package cluster
 
 import (
+	"errors"
+	"fmt"
 	"io"
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"limitd/snapshot"
 )
 
 // installRate is what the slowest disk that a node may have installs of a
@@ -33,6 +37,9 @@ func (t *transport) watchInstall(rpc raft.RPC, size int64) raft.RPC {
 		case resp := <-inner:
 			t.progress.Store(idle)
 			t.installing.Store(0)
+			if errors.Is(resp.Error, snapshot.ErrVersion) {
+				t.node.fatal(newer(fmt.Errorf("snapshot of the leader: %w", resp.Error)))
+			}
 			outer <- resp
 		case <-t.done:
 		}

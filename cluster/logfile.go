@@ -135,6 +135,7 @@ func (s *logStore) scan() error {
 		switch l.Type {
 		case raft.LogCommand:
 			s.command.Store(i)
+			s.versions.note(&l)
 		case raft.LogConfiguration:
 			s.configuration = i
 		}

@@ -27,6 +27,9 @@ type logStore struct {
 	command atomic.Uint64                   // no command in the log has a higher index
 	term    newestTerm
 
+	readable func(data []byte) error // why an entry is not read here; nil: every one is
+	versions logVersions
+
 	configuration uint64 // index of the newest configuration that scan found, 0: none
 
 	mu    sync.Mutex
@@ -76,6 +79,9 @@ func (s *logStore) StoreLog(l *raft.Log) error { return s.StoreLogs([]*raft.Log{
 
 // StoreLogs implements raft.LogStore.
 func (s *logStore) StoreLogs(logs []*raft.Log) error {
+	if err := s.checkVersions(logs); err != nil {
+		return s.disk.fail(err)
+	}
 	copies := make([]raft.Log, len(logs))
 	rows := make([]*raft.Log, len(logs))
 	sums := make([]byte, 0, sumLen*len(logs))
@@ -104,6 +110,7 @@ func (s *logStore) stored(logs []*raft.Log) {
 			continue
 		}
 		s.command.Store(l.Index)
+		s.versions.note(l)
 		if at, ok := s.at(l.Data); ok && s.onEntry != nil {
 			s.onEntry(at, l.Term)
 		}
@@ -149,6 +156,7 @@ func (s *logStore) DeleteRange(lo, hi uint64) error {
 		end = from - 1
 	}
 	s.term.cut(lo)
+	s.versions.cut(lo)
 	if s.command.Load() >= lo {
 		s.command.Store(lo - 1) // at least as high as the newest one that is left
 	}

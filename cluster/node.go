@@ -43,6 +43,7 @@ type Node struct {
 	lead     atomic.Pointer[leadership]
 	leadMu   sync.Mutex // orders publishing a leadership and losing it
 
+	reads      versions
 	acks       acks
 	arrivals   arrivals
 	leaderNews broadcast
@@ -76,6 +77,7 @@ func Open(cfg Config, h Handler) (*Node, error) {
 	}
 	n := &Node{
 		cfg: cfg, clock: cfg.Clock, log: cfg.Logger, handler: h,
+		reads:    ownVersions,
 		turn:     make(chan struct{}, 1),
 		stopping: make(chan struct{}),
 		halted:   make(chan struct{}),
@@ -85,7 +87,7 @@ func Open(cfg Config, h Handler) (*Node, error) {
 	n.disk = newDisk(n.clock, n.fatal)
 	if err := n.openStores(); err != nil {
 		n.closeStores()
-		return nil, err
+		return nil, newer(err)
 	}
 	return n, nil
 }
@@ -107,7 +109,10 @@ func (n *Node) openStores() (err error) {
 		return err
 	}
 	n.acks.self = n.serverID()
-	return n.checkContinuity()
+	if err := n.checkContinuity(); err != nil {
+		return err
+	}
+	return n.checkVersions()
 }
 
 // SetHandler sets the handler of payloads from other nodes, before Start.

@@ -31,6 +31,7 @@ type polledPeer struct {
 func (n *Node) poll() {
 	t := time.NewTicker(checkEvery)
 	defer t.Stop()
+	var told versions
 	for {
 		select {
 		case <-n.stopping:
@@ -48,6 +49,7 @@ func (n *Node) poll() {
 		}
 		asked.Wait()
 		n.judgeDisks()
+		n.tellVersions(&told)
 	}
 }
 

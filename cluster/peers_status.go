@@ -33,6 +33,9 @@ type peerStatus struct {
 	DiskFree int64  `json:"disk_free"` // bytes
 	DiskLow  bool   `json:"disk_low"`
 	Wall     int64  `json:"wall"` // wall clock, unix ns
+
+	ReadsEntry  uint8 `json:"reads_entry"`  // newest version of the entry that it reads; 0: 1
+	ReadsStream uint8 `json:"reads_stream"` // of the snapshot stream
 }
 
 // peerServer is a member in raft's configuration.

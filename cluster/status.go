@@ -26,6 +26,8 @@ type Status struct {
 	DiskLow                                        bool
 	Ready                                          bool // leader: may decide; follower: in touch
 
+	WritesEntry uint8 // newest version of the entry that all members read; a leader writes it
+
 	LogWrites    uint64        // since the start
 	LogWriteP99  time.Duration // upper bound, of those
 	BoundedClock uint64        // how often this node came to lead with a clock more than 400 days ahead
@@ -47,6 +49,7 @@ func (n *Node) Status() Status {
 		DiskFree: n.diskFree.Load(), DiskLow: n.DiskLow(),
 		Ready:        touch,
 		BoundedClock: n.boundedBases.Load(),
+		WritesEntry:  n.writes().entry,
 	}
 	if id := st.ClusterID; id != [16]byte{} {
 		s.ClusterID = hex.EncodeToString(id[:])
@@ -102,6 +105,7 @@ func (n *Node) ownStatus() peerStatus {
 	s := peerStatus{
 		RaftID: n.raftID, Empty: n.empty(), Listed: nodeIDs(n.cfg.Members),
 		Resp: n.cfg.self().Resp, Applied: n.fsm.Applied(), Time: n.fsm.Time(), Version: n.cfg.Version,
+		ReadsEntry: n.reads.entry, ReadsStream: n.reads.stream,
 		DiskFree: n.diskFree.Load(), DiskLow: n.diskLow.Load(), Wall: n.clock.Wall(),
 	}
 	s.setClusterID(n.clusterID())

@@ -175,6 +175,9 @@ func (t *transport) InstallSnapshot(id raft.ServerID, target raft.ServerAddress,
 	if err := t.severed(id); err != nil {
 		return err
 	}
+	if err := t.node.fitStream(id, req, data); err != nil {
+		return err
+	}
 	return t.NetworkTransport.InstallSnapshot(id, target, req, resp, data)
 }
 
