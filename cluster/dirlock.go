@@ -14,9 +14,24 @@ import (
 // lockName is the file whose lock says that a process uses the data directory.
 const lockName = "LOCK"
 
-// lockDir takes the data directory for this process, or says who has it. The
-// lock ends with the file or the process.
+// lockDir takes the data directory for a node, unless an offline command on it was
+// interrupted.
 func lockDir(dir string) (*os.File, error) {
+	f, err := lockAnyDir(dir)
+	if err == nil {
+		if err = refuseUnfinished(dir); err != nil {
+			f.Close()
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// lockAnyDir takes the data directory for this process, or says who has it. The
+// lock ends with the file or the process.
+func lockAnyDir(dir string) (*os.File, error) {
 	path := filepath.Join(dir, lockName)
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

@@ -44,9 +44,7 @@ func loadIdentity(dataDir, id string) (raftID string, fresh bool, err error) {
 	path := filepath.Join(dataDir, identityFile)
 	b, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
-		var random [4]byte
-		rand.Read(random[:])
-		raftID = id + "-" + hex.EncodeToString(random[:])
+		raftID = newRaftID(id)
 		return raftID, true, writeIdentity(path, raftID)
 	}
 	if err != nil {
@@ -60,6 +58,13 @@ func loadIdentity(dataDir, id string) (raftID string, fresh bool, err error) {
 		return "", false, fmt.Errorf("data directory %s belongs to node %q (raft id %s), this is node %q: correct the data directory or the node id in the configuration", dataDir, got, raftID, id)
 	}
 	return raftID, false, nil
+}
+
+// newRaftID makes a raft id for node id.
+func newRaftID(id string) string {
+	var random [4]byte
+	rand.Read(random[:])
+	return id + "-" + hex.EncodeToString(random[:])
 }
 
 // nodeID is the part of a raft id that the configuration knows; "" if it is none.
@@ -90,20 +95,23 @@ func parseIdentity(b []byte) (raftID string, err error) {
 	return raftID, nil
 }
 
-// writeIdentity puts the file in place so that it is there whole or not at all.
 func writeIdentity(path, raftID string) error {
-	tmp := path + ".tmp"
-	err := writeSynced(tmp, formatIdentity(raftID))
-	if err == nil {
-		err = os.Rename(tmp, path)
-	}
-	if err == nil {
-		err = syncDir(filepath.Dir(path))
-	}
-	if err != nil {
+	if err := writeWhole(path, formatIdentity(raftID)); err != nil {
 		return fmt.Errorf("write identity: %w", err)
 	}
 	return nil
+}
+
+// writeWhole puts a small file in place so that it is there whole or not at all.
+func writeWhole(path string, b []byte) error {
+	tmp := path + ".tmp"
+	if err := writeSynced(tmp, b); err != nil {
+		return err
+	}
+	if err := os.Rename(tmp, path); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
 }
 
 func writeSynced(path string, b []byte) error {
