@@ -66,7 +66,7 @@ func clusterNodes(c *client, dst []byte, _ [][]byte) []byte {
 
 func clusterStatus(c *client, dst []byte, _ [][]byte) []byte {
 	st := c.srv.admin.Status()
-	dst = redcon.AppendArray(dst, 2*17)
+	dst = redcon.AppendArray(dst, 2*18)
 	dst = appendPair(dst, "id", st.ID)
 	dst = appendPair(dst, "raft_id", st.RaftID)
 	dst = appendPair(dst, "role", st.Role)
@@ -83,6 +83,7 @@ func clusterStatus(c *client, dst []byte, _ [][]byte) []byte {
 	dst = appendIntPair(dst, "wall_offset_ms", ceilMS(st.WallOffset))
 	dst = appendIntPair(dst, "voters", int64(st.Voters))
 	dst = appendIntPair(dst, "disk_free", st.DiskFree)
+	dst = appendIntPair(dst, "writes_entry", int64(st.WritesEntry))
 	return appendIntPair(dst, "ready", int64(oneIf(st.Ready)))
 }
 

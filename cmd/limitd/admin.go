@@ -38,6 +38,7 @@ func (a admin) Status() resp.Status {
 		Ready:      s.Ready,
 		Loading:    a.loading(),
 
+		WritesEntry:  s.WritesEntry,
 		LogWrites:    s.LogWrites,
 		LogWriteP99:  s.LogWriteP99,
 		BoundedClock: s.BoundedClock,
