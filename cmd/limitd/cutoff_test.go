@@ -196,18 +196,20 @@ func TestAFollowerCutOffForAnHourDeniesNothingFromOldState(t *testing.T) {
 	gates[follower].set(true)
 	clock.ahead.Add(int64(time.Hour))
 	var reset limiter.Chunk
+	doubt := false // an earlier reset may have been the one that found the key
 	shortly(t, "the majority resets the key", func() bool {
 		for i, n := range nodes {
 			if i != follower && n.Leading() {
 				reset.Reset()
 				*reset.Add() = limiter.Call{Op: limiter.Reset, Key: []byte("k")}
 				n.limiter.Do(&reset)
+				doubt = doubt || reset.Calls[0].Status == limiter.InDoubt
 				return reset.Calls[0].Status == limiter.OK
 			}
 		}
 		return false
 	})
-	if reset.Calls[0].N != 1 {
+	if reset.Calls[0].N != 1 && !doubt {
 		t.Fatalf("the reset found nothing: %+v", reset.Calls[0])
 	}
 	local := f.limiter.Stats().DeniedLocal

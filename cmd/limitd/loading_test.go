@@ -32,7 +32,7 @@ func startingServer(t *testing.T) (*server, net.Listener, *redis.Client) {
 	}
 	s.limiter = limiter.New(s.limiterConfig(cfg.Limits, 0), s.node.FSM(), s.node, s.node)
 	s.node.SetHandler(s.limiter.Serve)
-	s.resp = resp.NewServer(respConfig(cfg, 0, log), s.limiter, admin{s.node, s.change, s.loading.Load})
+	s.resp = resp.NewServer(respConfig(cfg, 0, log), s.limiter, s.admin())
 	ln, err := net.Listen("tcp", self.RESP)
 	if err != nil {
 		t.Fatal(err)

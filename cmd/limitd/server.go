@@ -57,7 +57,7 @@ func openServer(cfg Config, self NodeConfig, join joining, log *slog.Logger) (*s
 	}
 	s.limiter = limiter.New(s.limiterConfig(cfg.Limits, maxMemory), s.node.FSM(), s.node, s.node)
 	s.node.SetHandler(s.limiter.Serve)
-	s.resp = resp.NewServer(respConfig(cfg, maxMemory, log), s.limiter, admin{s.node, s.change, s.loading.Load})
+	s.resp = resp.NewServer(respConfig(cfg, maxMemory, log), s.limiter, s.admin())
 	ln, err := net.Listen("tcp", self.RESP)
 	if err != nil {
 		s.limiter.Close()
@@ -94,17 +94,26 @@ func onlyVoter(st cluster.Status) bool {
 	return false
 }
 
-// change makes a change that a client asked of this node.
-func (s *server) change(c cluster.Change) error {
+// change has the node make a change that a client asked it for.
+func (s *server) change(c cluster.Change, node func(cluster.Change) error) error {
 	if c.Op != cluster.ChangeLeave {
-		return s.node.Change(c)
+		return node(c)
 	}
 	s.leaving.Add(1)
-	err := s.node.Change(c)
+	err := node(c)
 	if err != nil {
 		s.leaving.Add(-1)
 	}
 	return err
+}
+
+// admin is the node as the wire sees it.
+func (s *server) admin() admin {
+	return admin{
+		node:    s.node,
+		change:  func(c cluster.Change) error { return s.change(c, s.node.Change) },
+		loading: s.loading.Load,
+	}
 }
 
 // bringUp starts the node and accepts clients. They wait for a short start; a
