@@ -150,7 +150,7 @@ func lockStopped(dataDir string) (*os.File, error) {
 		return nil, fmt.Errorf("data directory: %w", err)
 	}
 	for _, name := range []string{identityFile, logName, snapshotName, replacementFile} {
-		if !absent(filepath.Join(dataDir, name)) {
+		if _, err := os.Lstat(filepath.Join(dataDir, name)); err == nil {
 			return lockAnyDir(dataDir)
 		}
 	}

@@ -111,6 +111,7 @@ func (rep *replacement) write(dir string) error {
 	if err != nil {
 		return fmt.Errorf("note what is under way: %w", err)
 	}
+	snapshot.Failpoint("replace.noted")
 	return nil
 }
 

@@ -43,7 +43,6 @@ func RestoreDir(file, dataDir string, self Member) (Survey, error) {
 	if err := rep.write(dataDir); err != nil {
 		return Survey{}, err
 	}
-	snapshot.Failpoint("restore.begun")
 	s, err := restoreInto(saved, dataDir, rep)
 	if err != nil {
 		err = fmt.Errorf("restore %s into %s: %w", file, dataDir, err)

@@ -36,7 +36,11 @@ func (s *survivor) succeed(rep *replacement) error {
 	if err := s.compare(next); err != nil {
 		return err
 	}
-	return makeLog(next, rep.Recovery.NewRaftID, s.term)
+	if err := makeLog(next, rep.Recovery.NewRaftID, s.term); err != nil {
+		return err
+	}
+	snapshot.Failpoint("recover.log")
+	return nil
 }
 
 // writeSnapshot brings the copied file up to the last entry. It costs what the log
