@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -9,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"limitd/cluster"
 )
 
 // nodeIDFile keeps the id of a node that runs without a configuration file.
@@ -17,23 +20,16 @@ const nodeIDFile = "node-id"
 // nodeID returns the id that dir belongs to. A new directory takes asked, or
 // "n-" and six random hex digits if asked is empty.
 func nodeID(dir, asked string) (string, error) {
-	file := filepath.Join(dir, nodeIDFile)
-	kept, err := os.ReadFile(file)
+	id, err := keptNodeID(dir)
 	switch {
-	case err == nil:
-		id := strings.TrimSpace(string(kept))
-		if err := checkNodeID(id); err != nil {
-			return "", fmt.Errorf("%s: %w", file, err)
-		}
-		if asked != "" && asked != id {
-			return "", fmt.Errorf("--node %s: %s belongs to node %s", asked, dir, id)
-		}
-		return id, nil
+	case err == nil && asked != "" && asked != id:
+		return "", fmt.Errorf("--node %s: %s belongs to node %s", asked, dir, id)
+	case err == nil || errors.Is(err, errNoNode) && asked != "": // opening the node says more
+		return cmp.Or(id, asked), nil
 	case !errors.Is(err, fs.ErrNotExist):
-		return "", fmt.Errorf("read node id: %w", err)
+		return "", err
 	}
-	id := asked
-	if id == "" {
+	if id = asked; id == "" {
 		var b [3]byte
 		rand.Read(b[:]) // never fails
 		id = "n-" + hex.EncodeToString(b[:])
@@ -41,8 +37,33 @@ func nodeID(dir, asked string) (string, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", fmt.Errorf("create data directory: %w", err)
 	}
-	if err := writeNew(file, id+"\n"); err != nil {
+	if err := writeNew(filepath.Join(dir, nodeIDFile), id+"\n"); err != nil {
 		return "", fmt.Errorf("keep node id: %w", err)
+	}
+	return id, nil
+}
+
+// errNoNode is for a directory with an identity that cannot be read.
+var errNoNode = errors.New("it is not known which node this is: say --node")
+
+// keptNodeID is the id that dir belongs to, or an fs.ErrNotExist. A directory that
+// was made with a configuration file, or restored, has only the node's identity.
+func keptNodeID(dir string) (string, error) {
+	file := filepath.Join(dir, nodeIDFile)
+	kept, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		id, err := cluster.NodeOf(dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("%w (%w)", errNoNode, err)
+		}
+		return id, err
+	}
+	if err != nil {
+		return "", fmt.Errorf("read node id: %w", err)
+	}
+	id := strings.TrimSpace(string(kept))
+	if err := checkNodeID(id); err != nil {
+		return "", fmt.Errorf("%s: %w", file, err)
 	}
 	return id, nil
 }

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"limitd/cluster"
 )
 
 func TestNodeIDIsKept(t *testing.T) {
@@ -32,6 +34,37 @@ func TestDataOfAnotherNodeAreRefused(t *testing.T) {
 	_, err := nodeID(dir, "west")
 	if err == nil || !strings.Contains(err.Error(), "belongs to node east") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestADirectoryMadeWithAFileKeepsItsID: started by flags later, it must not get
+// another id, under which nothing would start it any more.
+func TestADirectoryMadeWithAFileKeepsItsID(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "n1")
+	n, err := cluster.Open(cluster.Config{ID: "n1", Members: []cluster.Member{{ID: "n1", Peer: freeAddress(t)}}, DataDir: dir}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.Close()
+	for _, asked := range []string{"", "n1"} {
+		if id, err := nodeID(dir, asked); err != nil || id != "n1" {
+			t.Errorf("asked for %q: %q, %v", asked, id, err)
+		}
+	}
+	if _, err := nodeID(dir, "n2"); err == nil || !strings.Contains(err.Error(), "belongs to node n1") {
+		t.Errorf("asked for n2: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "identity"), []byte("limitd-identity 1\nn1-"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if id, err := nodeID(dir, ""); err == nil || !strings.Contains(err.Error(), filepath.Join(dir, "identity")) {
+		t.Errorf("a damaged identity: %q, %v", id, err)
+	}
+	if id, err := nodeID(dir, "n1"); err != nil || id != "n1" {
+		t.Errorf("a damaged identity, asked for n1: %q, %v", id, err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, nodeIDFile)); err == nil {
+		t.Error("a second note of the id was made")
 	}
 }
 
