@@ -80,7 +80,9 @@ func (p *peers) check(h hello) *refusal {
 	if text := otherCluster(h.raftID, h.of, self, own); text != "" {
 		return no(refusedCluster, "%s", text)
 	}
-	if ok, conflict := p.cfg.Known(h.raftID); !ok && conflict != "" {
+	// One that knows the cluster is no wiped disk: it was a member before, and shall
+	// hear that it is none any more; or it is one now, and this node lags behind.
+	if ok, conflict := p.cfg.Known(h.raftID); !ok && conflict != "" && h.of.cluster == [16]byte{} {
 		return no(refusedStranger, "%s", stranger(h.raftID, conflict))
 	}
 	if h.purpose == purposeRaft && !p.raft.ready() {
