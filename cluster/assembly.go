@@ -25,7 +25,7 @@ func (n *Node) raftConfig(notify chan<- bool) *raft.Config {
 	c.MaxAppendEntries = maxAppend
 	c.SnapshotInterval, c.SnapshotThreshold = n.cfg.SnapshotInterval, n.cfg.SnapshotThreshold
 	c.TrailingLogs = maxTrailing
-	c.ShutdownOnRemove = true
+	c.ShutdownOnRemove = false // a node that is removed stops in order (removed.go)
 	c.NoLegacyTelemetry = true
 	c.NotifyCh = notify
 	c.Logger = raftLogger(n.log)
@@ -48,12 +48,12 @@ func (n *Node) startRaft(first *raft.Configuration) error {
 				return err
 			}
 		}
-		r, err = raft.NewRaft(cfg, n.fsm, n.cache, n.stable, n.snapshots(), n.trans)
+		r, err = raft.NewRaft(cfg, machine{n.fsm, n}, n.cache, n.stable, n.snapshots(), n.trans)
 		if err == nil {
 			return nil
 		}
 		if err = n.loadFailed(err); err == nil {
-			r, err = raft.NewRaft(cfg, n.fsm, n.cache, n.stable, n.snapshots(), n.trans)
+			r, err = raft.NewRaft(cfg, machine{n.fsm, n}, n.cache, n.stable, n.snapshots(), n.trans)
 		}
 		return err
 	})

@@ -25,6 +25,10 @@ import (
 // So one node alone can bootstrap, and never while a node that may know of a
 // cluster is silent. A node with an empty log and no configuration would grant
 // its vote to anybody; that is why it does not run raft before it is told.
+//
+// A node that joins (joining.go) never bootstraps, and is refused by nobody but
+// the leader: a member that lags may not know yet that it was taken in, or that the
+// one before it was removed.
 
 const (
 	pollTimeout = time.Second
@@ -43,9 +47,11 @@ type bootstrap struct {
 	Members []Member
 	Logger  *slog.Logger
 
-	Ask    func(addr string, timeout time.Duration) (peerStatus, error) // peers.askStatus
-	Run    func() error                                                 // start raft on the empty log
-	Create func(raft.Configuration) error                               // bootstrap the log, then start raft
+	Ask     func(addr string, timeout time.Duration) (peerStatus, error) // peers.askStatus
+	Joining func() (joins bool, leader string)                           // it joins; peer address of the leader that invited it, if one has
+	Found   func() bool                                                  // the last word before Create: it does not join
+	Run     func() error                                                 // start raft on the empty log
+	Create  func(raft.Configuration) error                               // bootstrap the log, then start raft
 }
 
 // errStopped is returned by bootstrap.wait when it was told to stop.
@@ -59,7 +65,7 @@ func (b *bootstrap) wait(stop <-chan struct{}) error {
 		refused time.Time // since when
 	)
 	for {
-		d := decideBootstrap(b.Self, b.RaftID, b.Members, b.ask())
+		d := b.round()
 		select {
 		case <-stop:
 			return errStopped
@@ -70,6 +76,9 @@ func (b *bootstrap) wait(stop <-chan struct{}) error {
 			b.Logger.Info("this node is a member; raft starts", "raft_id", b.RaftID)
 			return b.Run()
 		case bootCreate:
+			if !b.Found() {
+				continue
+			}
 			b.Logger.Info("all listed nodes are empty; this one makes the cluster", "raft_id", b.RaftID, "servers", fmt.Sprint(d.servers))
 			return b.Create(raft.Configuration{Servers: d.servers})
 		case bootRefuse:
@@ -94,13 +103,33 @@ func (b *bootstrap) wait(stop <-chan struct{}) error {
 	}
 }
 
-// ask puts the question to all others at once.
-func (b *bootstrap) ask() []bootAnswer {
-	answers := make([]bootAnswer, 0, len(b.Members))
+// round asks once and decides.
+func (b *bootstrap) round() bootDecision {
+	joins, leader := b.Joining()
+	d := decideBootstrap(b.Self, b.RaftID, b.Members, b.ask(leader))
+	if joins {
+		d = d.joining(b.Self)
+	}
+	return d
+}
+
+// isMember asks once whether a cluster has this node.
+func (b *bootstrap) isMember() bool { return b.round().action == bootRun }
+
+// ask puts the question to all others at once, and to the leader at a peer address
+// of its own if there is one.
+func (b *bootstrap) ask(leader string) []bootAnswer {
+	answers := make([]bootAnswer, 0, len(b.Members)+1)
 	for _, m := range b.Members {
 		if m.ID != b.Self.ID {
 			answers = append(answers, bootAnswer{member: m})
 		}
+		if m.Peer == leader {
+			leader = ""
+		}
+	}
+	if leader != "" {
+		answers = append(answers, bootAnswer{member: Member{Peer: leader}})
 	}
 	var wg sync.WaitGroup
 	for i := range answers {

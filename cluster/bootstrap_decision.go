@@ -33,38 +33,47 @@ type bootDecision struct {
 	err     error
 }
 
+// joining is the decision for a node that joins: it waits where another one would
+// found a cluster or give up.
+func (d bootDecision) joining(self Member) bootDecision {
+	switch d.action {
+	case bootCreate:
+		return bootDecision{reason: "this node waits to be taken into a cluster that exists: " + joinLine(self, "")}
+	case bootRefuse:
+		return bootDecision{reason: d.err.Error()}
+	}
+	return d
+}
+
+// joinLine is what to type to have a node taken in that waits.
+func joinLine(self Member, member string) string {
+	if member == "" {
+		return fmt.Sprintf("limitd cluster join %s %s, asked of any member (--addr)", self.ID, self.Peer)
+	}
+	return fmt.Sprintf("limitd cluster join %s %s --addr %s", self.ID, self.Peer, member)
+}
+
 // decideBootstrap judges one round of answers. members is the list of the
 // configuration, this node (with raftID) among them; answers are from the others,
 // in any order.
 func decideBootstrap(self Member, raftID string, members []Member, answers []bootAnswer) bootDecision {
-	var exists *peerStatus // the newest configuration that was told
-	var refused error
-	for _, a := range answers {
-		if s := a.status; s != nil && len(s.Servers) > 0 {
-			if slices.ContainsFunc(s.Servers, func(sv peerServer) bool { return sv.RaftID == raftID }) {
-				return bootDecision{action: bootRun}
-			}
-			if exists == nil || s.ConfigIndex > exists.ConfigIndex {
-				exists = s
-			}
-		}
-		var ref *refusal
-		if errors.As(a.err, &ref) && ref.code == refusedStranger && !ref.local {
-			refused = fmt.Errorf("%s refuses this node: %s", ref.raftID, ref.text)
-		}
-	}
+	exists, refused := whatExists(answers)
 	if exists != nil {
 		for _, sv := range exists.Servers {
-			if nodeID(sv.RaftID) == self.ID {
-				refused = fmt.Errorf("the cluster of %s does not know this node: %s", exists.RaftID, stranger(raftID, sv.RaftID))
+			switch {
+			case sv.RaftID == raftID && exists.stands():
+				return bootDecision{action: bootRun}
+			case sv.RaftID == raftID:
+				return bootDecision{reason: "this node is being taken in"}
+			case nodeID(sv.RaftID) == self.ID:
+				err := fmt.Errorf("the cluster of %s does not know this node: %s", exists.RaftID, stranger(raftID, sv.RaftID))
+				return bootDecision{action: bootRefuse, err: err}
 			}
 		}
+		return bootDecision{reason: fmt.Sprintf("the cluster of %s exists without this node: start it with --join %s, or type: %s", exists.RaftID, exists.Resp, joinLine(self, exists.Resp))}
 	}
 	if refused != nil {
 		return bootDecision{action: bootRefuse, err: refused}
-	}
-	if exists != nil {
-		return bootDecision{reason: fmt.Sprintf("the cluster of %s exists without this node: start it with --join", exists.RaftID)}
 	}
 
 	servers, missing := bootServers(self, raftID, members, answers)
@@ -75,6 +84,21 @@ func decideBootstrap(self Member, raftID string, members []Member, answers []boo
 		return bootDecision{reason: fmt.Sprintf("%s, listed first, makes the cluster", members[0].ID)}
 	}
 	return bootDecision{action: bootCreate, servers: servers}
+}
+
+// whatExists is the newest configuration that was told, one that stands if there is
+// one; or else why a member refuses this node, which may lag behind.
+func whatExists(answers []bootAnswer) (exists *peerStatus, refused error) {
+	for _, a := range answers {
+		if s := a.status; s != nil && len(s.Servers) > 0 && s.newerThan(exists) {
+			exists = s
+		}
+		var ref *refusal
+		if errors.As(a.err, &ref) && ref.code == refusedStranger && !ref.local {
+			refused = fmt.Errorf("%s refuses this node: %s", ref.raftID, ref.text)
+		}
+	}
+	return exists, refused
 }
 
 // bootServers is the configuration of a new cluster, or says what is missing.

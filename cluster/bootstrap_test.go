@@ -30,7 +30,7 @@ func emptyNode(raftID string) peerStatus {
 }
 
 func memberOf(raftID string, index uint64, servers ...string) peerStatus {
-	s := peerStatus{RaftID: raftID, ClusterID: "0c", Listed: listed, ConfigIndex: index}
+	s := peerStatus{RaftID: raftID, ClusterID: "0c", Listed: listed, ConfigIndex: index, ConfigCommitted: true}
 	for _, id := range servers {
 		s.Servers = append(s.Servers, peerServer{RaftID: id, Peer: "h:1", Voter: true})
 	}
@@ -130,7 +130,7 @@ func (f *fakeNode) status() peerStatus {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s := peerStatus{RaftID: f.boot.RaftID, Empty: len(f.config.Servers) == 0, Listed: nodeIDs(f.boot.Members)}
-	s.setConfiguration(1, f.config)
+	s.setConfiguration(indexedConfiguration{1, f.config.Servers}, false)
 	return s
 }
 
@@ -157,6 +157,7 @@ func fakeNodes(t *testing.T, log *lockedBuffer, raftIDs ...string) []*fakeNode {
 			func(c *peersConfig) { c.Known = f.known })
 		f.boot = bootstrap{
 			RaftID: id, Logger: slog.New(slog.NewTextHandler(log, nil)), Ask: f.askStatus,
+			Joining: func() (bool, string) { return false, "" }, Found: func() bool { return true },
 			Run: func() error {
 				f.mu.Lock()
 				defer f.mu.Unlock()

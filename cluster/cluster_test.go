@@ -41,12 +41,19 @@ type testNode struct {
 
 	mu   sync.Mutex
 	died error // the reason given to Fatal
+	out  error // the reason given to Removed
 }
 
 func (tn *testNode) fatalReason() error {
 	tn.mu.Lock()
 	defer tn.mu.Unlock()
 	return tn.died
+}
+
+func (tn *testNode) removedReason() error {
+	tn.mu.Lock()
+	defer tn.mu.Unlock()
+	return tn.out
 }
 
 const (
@@ -57,6 +64,7 @@ const (
 // testCluster is some nodes in this process, over loopback.
 type testCluster struct {
 	t     testing.TB
+	mu    sync.Mutex // for those that look while a test starts nodes
 	nodes []*testNode
 }
 
@@ -77,18 +85,27 @@ func newTestCluster(t testing.TB, n int, change ...func(*Config)) *testCluster {
 		for _, f := range change {
 			f(&cfg)
 		}
-		tn := &testNode{cluster: c, clock: &movedClock{}}
-		cfg.Clock = tn.clock
-		cfg.Fatal = func(err error) {
-			tn.mu.Lock()
-			tn.died = err
-			tn.mu.Unlock()
-		}
-		tn.cfg = cfg
-		c.nodes = append(c.nodes, tn)
+		c.add(cfg)
 	}
 	t.Cleanup(c.stop)
 	return c
+}
+
+// add makes a node and does not start it.
+func (c *testCluster) add(cfg Config) *testNode {
+	tn := &testNode{cluster: c, clock: &movedClock{}, cfg: cfg}
+	note := func(at *error) func(error) {
+		return func(err error) {
+			tn.mu.Lock()
+			*at = err
+			tn.mu.Unlock()
+		}
+	}
+	tn.cfg.Clock, tn.cfg.Fatal, tn.cfg.Removed = tn.clock, note(&tn.died), note(&tn.out)
+	c.mu.Lock()
+	c.nodes = append(c.nodes, tn)
+	c.mu.Unlock()
+	return tn
 }
 
 func startTestCluster(t testing.TB, n int, change ...func(*Config)) *testCluster {
@@ -133,10 +150,25 @@ func (c *testCluster) start(tn *testNode) {
 	if err != nil {
 		c.t.Fatalf("open %s: %v", tn.cfg.ID, err)
 	}
+	c.mu.Lock()
 	tn.Node = n
+	c.mu.Unlock()
 	if err := n.Start(); err != nil {
 		c.t.Fatalf("start %s: %v", tn.cfg.ID, err)
 	}
+}
+
+// running are the nodes that were started and not closed, but one.
+func (c *testCluster) running(but *testNode) []*Node {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var up []*Node
+	for _, tn := range c.nodes {
+		if tn != but && tn.Node != nil && !tn.isStopping() {
+			up = append(up, tn.Node)
+		}
+	}
+	return up
 }
 
 func (c *testCluster) stop() {

@@ -27,6 +27,7 @@ func (n *Node) openLog(dir string) error {
 		return err
 	}
 	n.logs = &logStore{bolt: bolt, path: path, disk: n.disk, onEntry: n.receipts.note, at: fsm.EntryTime, readable: fsm.CheckVersion}
+	n.logs.onConfiguration = func(index uint64, c raft.Configuration) { n.configs.noteStored(n.serverID(), index, c.Servers) }
 	n.stable = &stableStore{bolt: bolt, path: path, disk: n.disk}
 	if n.cache, err = raft.NewLogCache(cachedEntries, n.logs); err != nil {
 		return err
@@ -186,20 +187,23 @@ func (n *Node) checkContinuity() error {
 	if _, err := n.fitLog(m.Index, m.Term); err != nil {
 		return err
 	}
-	n.stored = m.Configuration
-	return n.findConfiguration()
+	return n.findConfiguration(m)
 }
 
-// findConfiguration takes the newest configuration out of the log.
-func (n *Node) findConfiguration() error {
+// findConfiguration takes the newest configuration out of the snapshot and the log.
+func (n *Node) findConfiguration(m snapshot.Meta) error {
+	kept := indexedConfiguration{m.ConfigurationIndex, m.Configuration.Servers}
+	logged := kept
 	if i := n.logs.configuration; i > 0 {
 		var l raft.Log
 		if err := n.logs.read(i, &l); err == nil {
-			n.stored = raft.DecodeConfiguration(l.Data)
+			logged = indexedConfiguration{i, raft.DecodeConfiguration(l.Data).Servers}
 		} else if !errors.Is(err, raft.ErrLogNotFound) {
 			return damagedLog(n.logs.path, err)
 		}
 	}
+	n.stored = raft.Configuration{Servers: logged.servers}
+	n.configs.load(n.serverID(), kept, logged)
 	return nil
 }
 

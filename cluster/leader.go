@@ -44,6 +44,9 @@ func (n *Node) leader() (raft.ServerID, string) {
 		return "", ""
 	}
 	addr, id := r.LeaderWithID()
+	if id == "" && n.removed.reason() != nil {
+		return n.leaderByHearsay()
+	}
 	return id, string(addr)
 }
 

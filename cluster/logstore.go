@@ -23,6 +23,8 @@ type logStore struct {
 	disk    *disk
 	onEntry func(at int64, term uint64) // an entry of ours, with its cluster time, reached the store
 
+	onConfiguration func(index uint64, c raft.Configuration) // one of raft's did; may be nil
+
 	at      func(data []byte) (int64, bool) // the time of an entry
 	command atomic.Uint64                   // no command in the log has a higher index
 	term    newestTerm
@@ -106,6 +108,9 @@ func (s *logStore) stored(logs []*raft.Log) {
 	s.mu.Unlock()
 	for _, l := range logs {
 		s.term.note(l.Index, l.Term)
+		if l.Type == raft.LogConfiguration && s.onConfiguration != nil {
+			s.onConfiguration(l.Index, raft.DecodeConfiguration(l.Data))
+		}
 		if l.Type != raft.LogCommand {
 			continue
 		}

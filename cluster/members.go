@@ -17,6 +17,19 @@ func (n *Node) configuration() raft.Configuration {
 	return n.stored
 }
 
+// member is a member as the configuration file lists it, or as it told of itself.
+func (n *Node) member(id raft.ServerID) Member {
+	node := nodeID(string(id))
+	m, ok := n.cfg.member(node)
+	if !ok {
+		m.ID = node
+		if p, ok := n.polledPeer(node); ok && p.status.RaftID == string(id) {
+			m.Resp = p.status.Resp
+		}
+	}
+	return m
+}
+
 // lookup finds the raft id of the member at a peer address.
 func (n *Node) lookup(addr string) string {
 	for _, s := range n.configuration().Servers {

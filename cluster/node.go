@@ -38,6 +38,11 @@ type Node struct {
 	stored   raft.Configuration // what the stores held at Open
 	raft     atomic.Pointer[raft.Raft]
 
+	configs  configurations
+	joining  joining
+	changing chan struct{} // holds one token while the membership is being changed
+	removed  removal
+
 	turn     chan struct{} // holds one token while a batch is decided and in flight
 	turnTerm uint64        // of the turn
 	lead     atomic.Pointer[leadership]
@@ -79,6 +84,7 @@ func Open(cfg Config, h Handler) (*Node, error) {
 		cfg: cfg, clock: cfg.Clock, log: cfg.Logger, handler: h,
 		reads:    ownVersions,
 		turn:     make(chan struct{}, 1),
+		changing: make(chan struct{}, 1),
 		stopping: make(chan struct{}),
 		halted:   make(chan struct{}),
 	}
@@ -109,6 +115,9 @@ func (n *Node) openStores() (err error) {
 		return err
 	}
 	n.acks.self = n.serverID()
+	if err := n.joining.load(dir); err != nil {
+		return err
+	}
 	if err := n.checkContinuity(); err != nil {
 		return err
 	}
@@ -134,10 +143,11 @@ func (n *Node) Start() error {
 		Listen: n.cfg.self().Peer, Self: n.cfg.self(), RaftID: n.raftID, Insecure: n.cfg.Insecure,
 		Lineage: n.lineage, Lookup: n.lookup, Known: n.known, Logger: n.log,
 		Handlers: map[uint8]rpcHandler{
-			kindForward:  n.answerForward,
-			kindStatus:   answerStatus(n.ownStatus),
-			kindReceipt:  n.answerReceipt,
-			kindTransfer: n.answerTransfer,
+			kindForward: n.answerForward,
+			kindStatus:  answerStatus(n.ownStatus),
+			kindReceipt: n.answerReceipt,
+			kindChange:  n.answerChange,
+			kindInvite:  n.answerInvite,
 		},
 	})
 	if err != nil {
@@ -145,14 +155,13 @@ func (n *Node) Start() error {
 	}
 	n.background.Go(func() { n.awake.run(n.stopping) })
 	n.checkDisk()
-	if !n.empty() {
-		err = n.startRaft(nil)
-	} else if alone := n.cfg.Members; len(alone) == 1 {
-		err = n.startRaft(&raft.Configuration{Servers: []raft.Server{{
-			Suffrage: raft.Voter, ID: n.serverID(), Address: raft.ServerAddress(alone[0].Peer),
-		}}})
+	if n.empty() {
+		err = n.enterCluster()
 	} else {
-		n.background.Go(n.joinFirst)
+		if n.cfg.Join != nil {
+			n.log.Info("this node has been a member before: it does not ask to join", "raft_id", n.raftID)
+		}
+		err = n.startRaft(nil)
 	}
 	if err != nil {
 		return err
@@ -161,20 +170,9 @@ func (n *Node) Start() error {
 	n.background.Go(n.proposeTicks)
 	n.background.Go(n.keepReceipts)
 	n.background.Go(n.poll)
+	n.background.Go(n.promoteCaughtUp)
+	n.background.Go(n.followMembership)
 	return nil
-}
-
-// joinFirst brings a node with an empty log into its cluster.
-func (n *Node) joinFirst() {
-	b := bootstrap{
-		Self: n.cfg.self(), RaftID: n.raftID, Members: n.cfg.Members, Logger: n.log,
-		Ask:    n.peers.askStatus,
-		Run:    func() error { return n.startRaft(nil) },
-		Create: func(c raft.Configuration) error { return n.startRaft(&c) },
-	}
-	if err := b.wait(n.stopping); err != nil && !errors.Is(err, errStopped) {
-		n.fatal(err)
-	}
 }
 
 // answerForward handles kindForward.

@@ -27,43 +27,78 @@ type polledPeer struct {
 	heard  int64 // boot clock
 }
 
-// poll asks the other nodes for their status every second.
+// poll asks the other nodes for their status every second, and at once when there
+// is a configuration without this node.
 func (n *Node) poll() {
 	t := time.NewTicker(checkEvery)
 	defer t.Stop()
 	var told versions
 	for {
+		news := n.configs.news.next()
+		if n.configs.isListed(n.serverID()) {
+			news = nil
+		}
 		select {
 		case <-n.stopping:
 			return
+		case <-news:
 		case <-t.C:
 		}
 		if n.raft.Load() == nil {
 			continue // the bootstrap asks
 		}
-		var asked sync.WaitGroup
-		for _, m := range n.roster() {
-			if m.ID != n.cfg.ID {
-				asked.Go(func() { n.askPeer(m) })
-			}
-		}
-		asked.Wait()
-		n.judgeDisks()
+		n.pollOnce()
 		n.tellVersions(&told)
 	}
 }
 
-func (n *Node) askPeer(m NodeInfo) {
-	s, err := n.peers.askStatus(m.Peer, checkEvery)
-	if err != nil || nodeID(s.RaftID) != m.ID {
-		return
+// pollOnce asks all once, and judges by what they say.
+func (n *Node) pollOnce() {
+	var (
+		mu      sync.Mutex
+		asked   sync.WaitGroup
+		answers []bootAnswer
+	)
+	for _, m := range n.roster() {
+		if m.RaftID == n.raftID || m.ID == n.cfg.ID && m.RaftID == "" {
+			continue
+		}
+		asked.Go(func() {
+			a := n.askPeer(m)
+			mu.Lock()
+			answers = append(answers, a)
+			mu.Unlock()
+		})
 	}
+	asked.Wait()
+	n.judgeDisks()
+	n.judgeMembership(answers)
+}
+
+func (n *Node) askPeer(m NodeInfo) bootAnswer {
+	a := bootAnswer{member: Member{ID: m.ID, Peer: m.Peer}}
+	if a.err = n.trans.severed(raft.ServerID(m.RaftID)); a.err != nil {
+		return a
+	}
+	s, err := n.peers.askStatus(m.Peer, checkEvery)
+	if a.err = err; err != nil {
+		return a
+	}
+	a.status = &s
+	if nodeID(s.RaftID) != m.ID || m.RaftID != "" && s.RaftID != m.RaftID {
+		return a
+	}
+	n.notePolled(s)
+	return a
+}
+
+func (n *Node) notePolled(s peerStatus) {
 	n.polled.mu.Lock()
 	defer n.polled.mu.Unlock()
 	if n.polled.peers == nil {
 		n.polled.peers = map[string]polledPeer{}
 	}
-	n.polled.peers[m.ID] = polledPeer{s, n.clock.Boot()}
+	n.polled.peers[nodeID(s.RaftID)] = polledPeer{s, n.clock.Boot()}
 }
 
 func (n *Node) polledPeer(id string) (polledPeer, bool) {
@@ -130,12 +165,15 @@ func (n *Node) Nodes() []NodeInfo {
 	boot := n.clock.Boot()
 	for i := range rows {
 		r := &rows[i]
+		if r.Resp == "" && r.RaftID != "" {
+			r.Resp = n.member(raft.ServerID(r.RaftID)).Resp
+		}
 		if r.ID == n.cfg.ID {
 			r.ContactMS, r.Applied, r.Version = 0, n.fsm.Applied(), n.cfg.Version
 			continue
 		}
 		heard := int64(0)
-		if p, ok := n.polledPeer(r.ID); ok {
+		if p, ok := n.polledPeer(r.ID); ok && (r.RaftID == "" || r.RaftID == p.status.RaftID) {
 			heard, r.Applied, r.Version = p.heard, p.status.Applied, p.status.Version
 		}
 		if l := n.raft.Load(); l != nil {

@@ -16,10 +16,11 @@ import (
 
 // What a call asks for. The numbers are on the wire (FORMAT.md).
 const (
-	kindForward  uint8 = 1 // a chunk of commands, for the leader
-	kindStatus   uint8 = 2 // peerStatus
-	kindReceipt  uint8 = 3 // the newest receipt
-	kindTransfer uint8 = 4 // leadership transfer
+	kindForward uint8 = 1 // a chunk of commands, for the leader
+	kindStatus  uint8 = 2 // peerStatus
+	kindReceipt uint8 = 3 // the newest receipt
+	kindChange  uint8 = 4 // a change of membership or leadership, for the leader
+	kindInvite  uint8 = 5 // the leader asks a node that waits whether it would join
 )
 
 const (

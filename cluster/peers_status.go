@@ -24,8 +24,11 @@ type peerStatus struct {
 	Listed    []string `json:"listed"`               // node ids in the order of its configuration file
 	Resp      string   `json:"resp"`                 // its address for clients
 
-	ConfigIndex uint64       `json:"config_index,omitempty"` // of raft's newest configuration
-	Servers     []peerServer `json:"servers,omitempty"`      // that configuration; empty: none
+	ConfigIndex     uint64       `json:"config_index,omitempty"`     // of the newest configuration that it knows
+	ConfigCommitted bool         `json:"config_committed,omitempty"` // that one is committed for certain
+	Servers         []peerServer `json:"servers,omitempty"`          // that configuration; empty: none
+	WantsVote       bool         `json:"wants_vote,omitempty"`       // it joins as a voter and has no vote yet
+	Leads           bool         `json:"leads,omitempty"`            // it may decide
 
 	Applied  uint64 `json:"applied"`
 	Time     int64  `json:"time"` // cluster time of the applied state, ns
@@ -45,12 +48,38 @@ type peerServer struct {
 	Voter  bool   `json:"voter"`
 }
 
-// setConfiguration notes raft's configuration at index.
-func (s *peerStatus) setConfiguration(index uint64, c raft.Configuration) {
-	s.ConfigIndex, s.Servers = index, nil
-	for _, sv := range c.Servers {
+// setConfiguration notes a configuration.
+func (s *peerStatus) setConfiguration(c indexedConfiguration, committed bool) {
+	s.ConfigIndex, s.ConfigCommitted, s.Servers = c.index, committed, nil
+	for _, sv := range c.servers {
 		s.Servers = append(s.Servers, peerServer{RaftID: string(sv.ID), Peer: string(sv.Address), Voter: sv.Suffrage == raft.Voter})
 	}
+}
+
+// stands says that the configuration is not one that may still be taken back: it is
+// committed, or the one that the cluster was founded with.
+func (s *peerStatus) stands() bool { return s.ConfigCommitted || s.ConfigIndex <= 1 }
+
+// newerThan says that its configuration tells more of the cluster than that of o.
+func (s *peerStatus) newerThan(o *peerStatus) bool {
+	if o == nil || s.stands() != o.stands() {
+		return o == nil || s.stands()
+	}
+	return s.ConfigIndex > o.ConfigIndex
+}
+
+// lists says whether raftID is in its configuration, or else which member has the
+// same node id.
+func (s *peerStatus) lists(raftID string) (ok bool, other string) {
+	for _, sv := range s.Servers {
+		if sv.RaftID == raftID {
+			return true, ""
+		}
+		if nodeID(sv.RaftID) == nodeID(raftID) {
+			other = sv.RaftID
+		}
+	}
+	return false, other
 }
 
 // setClusterID notes the cluster id; zeros: none.
@@ -59,6 +88,11 @@ func (s *peerStatus) setClusterID(id [16]byte) {
 	if id != [16]byte{} {
 		s.ClusterID = hex.EncodeToString(id[:])
 	}
+}
+
+// isOf says that it is of the cluster with this id.
+func (s *peerStatus) isOf(id [16]byte) bool {
+	return id != [16]byte{} && s.ClusterID == hex.EncodeToString(id[:])
 }
 
 // answerStatus is the handler of kindStatus. status must not block.

@@ -98,7 +98,7 @@ func TestCallIsAnsweredByTheHandlerOfItsKind(t *testing.T) {
 	if got, o := a.call(b.Addr(), kindStatus, nil, time.Second); o != fsm.Applied || got == nil || len(got) != 0 {
 		t.Fatalf("an empty answer is an answer: %v, %v", got, o)
 	}
-	if _, o := a.call(b.Addr(), kindTransfer, nil, time.Second); o != fsm.Refused {
+	if _, o := a.call(b.Addr(), kindChange, nil, time.Second); o != fsm.Refused {
 		t.Fatalf("a kind without a handler: %v, want Refused", o)
 	}
 }

@@ -38,7 +38,7 @@ func (n *Node) Status() Status {
 	st := n.fsm.State()
 	now, touch := n.Touch()
 	id, _ := n.leader()
-	leader, _ := n.cfg.member(nodeID(string(id)))
+	leader := n.member(id)
 	s := Status{
 		ID: n.cfg.ID, RaftID: n.raftID,
 		LeaderID: leader.ID, LeaderRaftID: string(id), LeaderResp: leader.Resp,
@@ -109,9 +109,9 @@ func (n *Node) ownStatus() peerStatus {
 		DiskFree: n.diskFree.Load(), DiskLow: n.diskLow.Load(), Wall: n.clock.Wall(),
 	}
 	s.setClusterID(n.clusterID())
-	if c := n.configuration(); len(c.Servers) > 0 {
-		s.setConfiguration(n.fsm.Applied(), c) // of two nodes, the one that is further has the newer configuration
-	}
+	s.Leads = n.Leading()
+	s.setConfiguration(n.newestConfiguration())
+	s.WantsVote = n.joining.wants() == joinsAsVoter
 	return s
 }
 

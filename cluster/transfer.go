@@ -7,51 +7,10 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
-
-	"limitd/fsm"
 )
 
 // closeEnough is how many entries a voter may lack to be handed the leadership.
 const closeEnough = 64
-
-// Transfer hands the leadership to the node with this id, or to any voter that is
-// caught up if id is "". A node that does not lead asks the leader to.
-func (n *Node) Transfer(id string) error {
-	leader, addr := n.leader()
-	switch leader {
-	case "":
-		return errors.New("no leader is known: try again in a moment")
-	case n.serverID():
-		return n.handOver(id)
-	}
-	reply, o := n.peers.call(addr, kindTransfer, []byte(id), n.transferTime())
-	switch {
-	case o == fsm.Refused:
-		return errors.New("the leader changed meanwhile: try again")
-	case o != fsm.Applied || len(reply) == 0:
-		return errors.New("the leader did not say whether it handed over: see who leads")
-	case reply[0] != 0:
-		return errors.New(string(reply[1:]))
-	}
-	return nil
-}
-
-// answerTransfer handles kindTransfer: a node id in, a 0 byte out, or a 1 byte and
-// the reason.
-func (n *Node) answerTransfer(payload []byte, _ time.Duration, reply func([]byte)) {
-	id := string(payload)
-	n.background.Go(func() {
-		if leader, _ := n.leader(); leader != n.serverID() {
-			reply(nil)
-			return
-		}
-		if err := n.handOver(id); err != nil {
-			reply(append([]byte{1}, err.Error()...))
-			return
-		}
-		reply([]byte{0})
-	})
-}
 
 // transferTime bounds a whole transfer.
 func (n *Node) transferTime() time.Duration { return 4*n.cfg.Election + time.Second }
@@ -60,12 +19,12 @@ func (n *Node) transferTime() time.Duration { return 4*n.cfg.Election + time.Sec
 // decides nor answers from its state: the other one may lead any moment.
 func (n *Node) handOver(id string) error {
 	if !n.transferring.CompareAndSwap(false, true) {
-		return errors.New("a leadership transfer is under way")
+		return passing("a leadership transfer is under way")
 	}
 	defer n.leaderNews.announce()
 	defer n.transferring.Store(false)
 	if wait := 2*n.cfg.Election - time.Duration(n.clock.Boot()-n.transferred.Load()); n.transferred.Load() != 0 && wait > 0 {
-		return fmt.Errorf("a leadership transfer has just ended: try again in %s", wait.Round(10*time.Millisecond))
+		return passing(fmt.Sprintf("a leadership transfer has just ended: another one may begin in %s", wait.Round(10*time.Millisecond)))
 	}
 	to, err := n.successor(id)
 	if err != nil {
@@ -80,7 +39,7 @@ func (n *Node) handOver(id string) error {
 	case n.turn <- struct{}{}:
 		defer n.endTurn()
 	case <-ctx.Done():
-		return errors.New("a batch in flight did not end")
+		return passing("a batch in flight did not end")
 	case <-n.stopping:
 		return errClosed
 	}
@@ -93,7 +52,7 @@ func (n *Node) handOver(id string) error {
 		return err
 	}
 	if err != nil {
-		err = fmt.Errorf("hand the leadership to %s: %w", nodeID(string(to.ID)), err)
+		err = passing(fmt.Sprintf("the leadership did not go to %s: %v", nodeID(string(to.ID)), err))
 	}
 	return err
 }
@@ -135,7 +94,7 @@ func (n *Node) successor(id string) (raft.Server, error) {
 		if id != "" {
 			return raft.Server{}, fmt.Errorf("%s is no member of the cluster", id)
 		}
-		return raft.Server{}, errors.New("there is no other voter that answers and is caught up")
+		return raft.Server{}, passing("there is no other voter that answers and is caught up")
 	}
 	return best, nil
 }

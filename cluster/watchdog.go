@@ -20,7 +20,7 @@ func (n *Node) watchFailures(w *writesUnderWay) {
 		return
 	}
 	if r := n.raft.Load(); r != nil && r.State() == raft.Shutdown && !n.isStopping() {
-		n.fatal(fmt.Errorf("%s was removed from the cluster: raft has stopped", n.raftID))
+		n.fatal(fmt.Errorf("raft has stopped on %s", n.raftID))
 	}
 }
 

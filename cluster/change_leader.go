@@ -1,0 +1,156 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"limitd/fsm"
+)
+
+// The leader makes the changes, one at a time, each on the configuration that is
+// committed (prevIndex): so what is checked before is true when the change is made.
+
+// makeChange makes a change on the leader. A node that does not lead, or not yet,
+// returns an error that passes.
+func (n *Node) makeChange(ctx context.Context, o changeOrder) error {
+	if o.Op == ChangeTransfer {
+		return n.handOver(o.ID)
+	}
+	select {
+	case n.changing <- struct{}{}:
+		defer func() { <-n.changing }()
+	case <-ctx.Done():
+		return passing("another change of the membership is under way")
+	case <-n.stopping:
+		return passing("the node is stopping")
+	}
+	base, err := n.settledConfiguration(ctx)
+	if err != nil {
+		return err
+	}
+	if o.Op == ChangeJoin {
+		return n.takeIn(ctx, base, o.Change)
+	}
+	s, ok := findServer(base.servers, o.ID)
+	if !ok {
+		return n.notMember(base, o)
+	}
+	switch o.Op {
+	case ChangePromote:
+		return n.promote(ctx, base, s, o.Force)
+	case ChangeDemote, ChangeRemove:
+		return n.takeOut(ctx, base, s, o)
+	}
+	return fmt.Errorf("unknown change %.40q of the membership: the nodes have different versions", string(o.Op))
+}
+
+// notMember is the answer to a change of somebody who is no member.
+func (n *Node) notMember(base indexedConfiguration, o changeOrder) error {
+	if o.Op == ChangeRemove && o.Again {
+		return nil
+	}
+	if s, ok := findServer(base.servers, nodeID(o.ID)); ok {
+		return fmt.Errorf("%s is no member of the cluster; the member %s is %s", o.ID, nodeID(o.ID), s.ID)
+	}
+	return fmt.Errorf("%s is no member of the cluster: `limitd cluster nodes` lists them", o.ID)
+}
+
+// settledConfiguration waits until this node may decide as leader and its newest
+// configuration is committed.
+func (n *Node) settledConfiguration(ctx context.Context) (indexedConfiguration, error) {
+	for {
+		if leader, _ := n.leader(); leader != n.serverID() {
+			return indexedConfiguration{}, passing("the leader changed meanwhile")
+		}
+		if c, committed := n.newestConfiguration(); committed && n.Leading() {
+			return c, nil
+		}
+		news := n.configs.news.next()
+		select {
+		case <-news:
+		case <-time.After(n.cfg.Heartbeat / 10):
+		case <-ctx.Done():
+			return indexedConfiguration{}, passing("the leader cannot commit anything now: a majority of the voters does not answer")
+		case <-n.stopping:
+			return indexedConfiguration{}, passing("the node is stopping")
+		}
+	}
+}
+
+// promote gives a non-voter its vote, if it is caught up.
+func (n *Node) promote(ctx context.Context, base indexedConfiguration, s raft.Server, force bool) error {
+	if s.Suffrage == raft.Voter {
+		return nil
+	}
+	if err := n.caughtUp(s); err != nil {
+		return err
+	}
+	if !force {
+		if err := n.checkQuorum(ctx, fmt.Sprintf("with a vote for %s there are", name(s)), append(voters(base.servers), s)); err != nil {
+			return err
+		}
+	}
+	return n.submit(ctx, func(r *raft.Raft) raft.Future {
+		return r.AddVoter(s.ID, s.Address, base.index, n.cfg.Heartbeat)
+	})
+}
+
+// takeOut demotes or removes a member. A leader cannot do that to itself: it hands
+// over, and whoever asked asks the next one.
+func (n *Node) takeOut(ctx context.Context, base indexedConfiguration, s raft.Server, o changeOrder) error {
+	removes := o.Op == ChangeRemove
+	if s.Suffrage != raft.Voter && !removes {
+		return nil
+	}
+	if s.Suffrage == raft.Voter {
+		rest := slices.DeleteFunc(voters(base.servers), func(v raft.Server) bool { return v.ID == s.ID })
+		doing := "demoting"
+		if removes {
+			doing = "removing"
+		}
+		if len(rest) == 0 {
+			return fmt.Errorf("%s is the only voter: without one there is no cluster; promote another member first", name(s))
+		}
+		if !o.Force {
+			if err := n.checkQuorum(ctx, fmt.Sprintf("after %s %s there are", doing, name(s)), rest); err != nil {
+				return err
+			}
+		}
+	}
+	if s.ID == n.serverID() {
+		if err := n.handOver(""); err != nil {
+			return err
+		}
+		return passing(name(s) + " has handed the leadership over, and the next leader makes the change")
+	}
+	return n.submit(ctx, func(r *raft.Raft) raft.Future {
+		if removes {
+			return r.RemoveServer(s.ID, base.index, n.cfg.Heartbeat)
+		}
+		return r.DemoteVoter(s.ID, base.index, n.cfg.Heartbeat)
+	})
+}
+
+// submit gives raft a change and waits until it is committed, or says what is known of it.
+func (n *Node) submit(ctx context.Context, change func(*raft.Raft) raft.Future) error {
+	err := n.await(ctx, change(n.raft.Load()))
+	n.noteRefusal(err)
+	switch {
+	case err == nil:
+		return nil
+	case outcomeOf(err) == fsm.Refused:
+		return passing("the leader changed meanwhile, or hands over")
+	case errors.Is(err, raft.ErrLeadershipLost), errors.Is(err, raft.ErrRaftShutdown), errors.Is(err, errClosed),
+		ctx.Err() != nil, n.disk.failed() != nil:
+		return &verdictError{changeInDoubt, fmt.Errorf("the change was not committed in time: %w", err)}
+	}
+	return passing("raft has refused the change: " + err.Error()) // the configuration is another one by now
+}
+
+// name is the node id of a member.
+func name(s raft.Server) string { return nodeID(string(s.ID)) }

@@ -1,0 +1,151 @@
+package cluster
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/hashicorp/raft"
+
+	"limitd/fsm"
+)
+
+// configurations follows raft's configurations on their way: into the log, where
+// they count from then on, and to the state machine, which gets only what is
+// committed. Raft itself tells neither their indexes nor which of them is committed.
+type configurations struct {
+	mu        sync.Mutex
+	newest    indexedConfiguration // in the log or the snapshot
+	committed indexedConfiguration // the newest that is known to be committed
+	listed    uint64               // newest index at which this node is a member; see load
+	voted     bool                 // this node has been a voter, by a committed one
+	news      broadcast            // there is another one
+}
+
+// indexedConfiguration is a configuration and the index of its entry.
+type indexedConfiguration struct {
+	index   uint64
+	servers []raft.Server
+}
+
+// lists says whether raftID is a member.
+func (c indexedConfiguration) lists(raftID raft.ServerID) bool {
+	return slices.ContainsFunc(c.servers, func(s raft.Server) bool { return s.ID == raftID })
+}
+
+// load takes over what the stores hold: what a snapshot holds is committed. Of a
+// newest configuration that does not list this node it is not known whether it is
+// committed: the one before it counts until another node tells.
+func (c *configurations) load(self raft.ServerID, snapshot, log indexedConfiguration) {
+	c.committed, c.newest = snapshot, snapshot
+	if log.index > snapshot.index {
+		c.newest = log
+	}
+	switch {
+	case c.newest.index == 0:
+	case c.newest.lists(self):
+		c.listed = c.newest.index
+	default:
+		c.listed = c.newest.index - 1
+	}
+}
+
+// noteStored takes down a configuration that was written to the log.
+func (c *configurations) noteStored(self raft.ServerID, index uint64, servers []raft.Server) {
+	c.mu.Lock()
+	c.newest = indexedConfiguration{index, servers}
+	if c.newest.lists(self) {
+		c.listed = max(c.listed, index)
+	}
+	c.mu.Unlock()
+	c.news.announce()
+}
+
+// noteCommitted takes down a configuration that is committed.
+func (c *configurations) noteCommitted(self raft.ServerID, index uint64, servers []raft.Server) {
+	c.mu.Lock()
+	if index > c.committed.index {
+		c.committed = indexedConfiguration{index, servers}
+		if c.committed.lists(self) {
+			c.listed = max(c.listed, index)
+		}
+		c.voted = c.voted || slices.ContainsFunc(servers, func(s raft.Server) bool { return s.ID == self && s.Suffrage == raft.Voter })
+	}
+	c.mu.Unlock()
+	c.news.announce()
+}
+
+// isListed says whether the newest configuration has this node.
+func (c *configurations) isListed(self raft.ServerID) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.newest.lists(self)
+}
+
+// hasVoted says whether this node was a voter since it was started.
+func (c *configurations) hasVoted() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.voted
+}
+
+// listedAt is the newest index at which this node was a member.
+func (c *configurations) listedAt() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.listed
+}
+
+// committedConfiguration is the newest configuration that is known to be
+// committed, index 0: none is. An installed snapshot brings one too.
+func (n *Node) committedConfiguration() indexedConfiguration {
+	if m, ok := n.snapshots().Meta(); ok {
+		n.configs.noteInstalled(n.serverID(), m.ConfigurationIndex, m.Configuration.Servers)
+	}
+	n.configs.mu.Lock()
+	defer n.configs.mu.Unlock()
+	return n.configs.committed
+}
+
+// noteInstalled is noteCommitted for what the snapshot file holds; most often that
+// is known.
+func (c *configurations) noteInstalled(self raft.ServerID, index uint64, servers []raft.Server) {
+	c.mu.Lock()
+	known := index <= c.committed.index
+	c.mu.Unlock()
+	if !known {
+		c.noteCommitted(self, index, servers)
+	}
+}
+
+// newestConfiguration is raft's newest configuration with its index, and whether
+// it is committed for certain. While it is not known what raft has (a configuration
+// was just taken back), it is the newest committed one.
+func (n *Node) newestConfiguration() (c indexedConfiguration, committed bool) {
+	known := n.committedConfiguration()
+	servers := n.configuration().Servers
+	n.configs.mu.Lock()
+	newest := n.configs.newest
+	n.configs.mu.Unlock()
+	if newest.index > known.index && slices.Equal(newest.servers, servers) {
+		return newest, false
+	}
+	return known, known.index > 0
+}
+
+// machine is the state machine as raft sees it: the node learns of configurations
+// that are committed.
+type machine struct {
+	*fsm.FSM // concrete, so that all of it stays visible
+	node     *Node
+}
+
+var (
+	_ raft.FSM                = machine{}
+	_ raft.ConfigurationStore = machine{}
+)
+
+// StoreConfiguration implements raft.ConfigurationStore.
+func (m machine) StoreConfiguration(index uint64, c raft.Configuration) {
+	m.FSM.StoreConfiguration(index, c)
+	m.node.configs.noteCommitted(m.node.serverID(), index, c.Servers)
+}

@@ -1,0 +1,139 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+)
+
+// A node that waits to be taken in keeps in one file that it does, and whether it
+// wants a vote. It never founds a cluster then, and it asks for its vote itself
+// once it is a member, whoever leads:
+//
+//	limitd-joining 1
+//	voter
+//	<CRC32C of the two lines, newlines included: 8 hex digits>
+//
+// The file goes when the node has its vote. So a member that is demoted stays so.
+const (
+	joiningFile   = "joining"
+	joiningHeader = "limitd-joining 1"
+)
+
+// joinIntent is what a node that joins wants to be.
+type joinIntent string
+
+const (
+	joinsNot        joinIntent = ""
+	joinsAsVoter    joinIntent = "voter"
+	joinsAsNonVoter joinIntent = "nonvoter"
+)
+
+func intentOf(nonVoter bool) joinIntent {
+	if nonVoter {
+		return joinsAsNonVoter
+	}
+	return joinsAsVoter
+}
+
+// joining is a node's intent, and what it heard while it waits.
+type joining struct {
+	mu       sync.Mutex
+	path     string
+	intent   joinIntent // as on disk
+	founding bool       // it is founding a cluster and cannot join another one any more
+	leader   string     // peer address of who invited it
+}
+
+// errJoining is for a joining file that cannot be believed.
+var errJoining = errors.New("damaged file")
+
+// load reads the file of dataDir, if there is one.
+func (j *joining) load(dataDir string) error {
+	j.path = filepath.Join(dataDir, joiningFile)
+	b, err := os.ReadFile(j.path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("read intent to join: %w", err)
+	}
+	if j.intent, err = parseJoining(b); err != nil {
+		return fmt.Errorf("%s: %w. Remove the file; if the data directory holds no log yet, start the node with --join", j.path, err)
+	}
+	return nil
+}
+
+func (j *joining) wants() joinIntent {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.intent
+}
+
+// state is what the bootstrap asks for.
+func (j *joining) state() (joins bool, leader string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.intent != joinsNot, j.leader
+}
+
+// set puts the intent on disk; joinsNot removes the file.
+func (j *joining) set(want joinIntent) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.setLocked(want)
+}
+
+func (j *joining) setLocked(want joinIntent) (err error) {
+	if j.founding && want != joinsNot {
+		return errors.New("it is founding a cluster")
+	}
+	if want == j.intent {
+		return nil
+	}
+	if want == joinsNot {
+		err = os.Remove(j.path)
+	} else {
+		tmp := j.path + ".tmp"
+		if err = writeSynced(tmp, formatJoining(want)); err == nil {
+			err = os.Rename(tmp, j.path)
+		}
+	}
+	if err == nil {
+		err = syncDir(filepath.Dir(j.path))
+	}
+	if err != nil {
+		return fmt.Errorf("keep intent to join: %w", err)
+	}
+	j.intent = want
+	return nil
+}
+
+// found says whether the node may found a cluster; after true it does not join one.
+func (j *joining) found() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.founding = j.intent == joinsNot
+	return j.founding
+}
+
+func formatJoining(i joinIntent) []byte {
+	s := joiningHeader + "\n" + string(i) + "\n"
+	return fmt.Appendf(nil, "%s%08x\n", s, crc32.Checksum([]byte(s), castagnoli))
+}
+
+func parseJoining(b []byte) (joinIntent, error) {
+	for _, i := range []joinIntent{joinsAsVoter, joinsAsNonVoter} {
+		if string(b) == string(formatJoining(i)) {
+			return i, nil
+		}
+	}
+	if header, _, _ := strings.Cut(string(b), "\n"); strings.HasPrefix(header, "limitd-joining ") && header != joiningHeader && len(b) < 1024 {
+		return "", fmt.Errorf("%w: it starts with %.40q, this release reads %q: a newer release wrote it", errJoining, header, joiningHeader)
+	}
+	return "", fmt.Errorf("%w: header, line or checksum are wrong", errJoining)
+}
