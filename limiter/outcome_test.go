@@ -86,6 +86,41 @@ func TestAStuckBatchIsAnsweredAtTheDeadline(t *testing.T) {
 	}
 }
 
+// A leader whose disk hangs has a batch that does not end, and somebody else leads soon.
+func TestWhatWaitsBehindAStuckBatchGoesToTheNextLeader(t *testing.T) {
+	f := newFake()
+	l := f.limiter(t, nil)
+	limit := throttle(t, 9, 1, 60)
+	release, entered := make(chan struct{}), make(chan struct{}, 1)
+	f.commit = func(func() uint64) (uint64, fsm.Outcome) {
+		entered <- struct{}{}
+		<-release
+		return 0, fsm.Unknown
+	}
+	defer close(release)
+	go ask(l, Call{Op: Take, Key: []byte("stuck"), Limit: limit, Cost: 1})
+	<-entered
+	forwarded := make(chan struct{}, 1)
+	f.forward = func([]byte, time.Duration) ([]byte, fsm.Outcome) {
+		forwarded <- struct{}{}
+		return nil, fsm.Unknown
+	}
+	waits, refused := make(chan Call, 1), make(chan []byte, 1)
+	go func() { waits <- ask(l, Call{Op: Take, Key: []byte("waits"), Limit: limit, Cost: 1}) }()
+	eventually(t, "a call waits", func() bool { return l.q.len() == 1 })
+	l.Serve(appendRequest(nil, []Call{{Op: Take, Key: []byte("remote"), Limit: limit, Cost: 1}}), time.Minute, func(reply []byte) { refused <- reply })
+	eventually(t, "another node's call waits", func() bool { return l.q.len() == 2 })
+	f.leading.Store(false)
+	select {
+	case <-forwarded:
+	case c := <-waits:
+		t.Fatalf("the call that waited here was answered %v and sent to nobody", c.Status)
+	}
+	if reply := <-refused; reply != nil {
+		t.Fatalf("the call that another node sent was answered: %x", reply)
+	}
+}
+
 func TestNoLeaderIsSaidAfterLeaderWait(t *testing.T) {
 	f := newFake()
 	f.leading.Store(false)

@@ -165,7 +165,9 @@ func (l *Limiter) finish(tasks []*task, index uint64) {
 }
 
 // runDeadlines answers tasks that are over their deadline: those that wait are
-// certainly not charged, those that are proposed are in doubt.
+// certainly not charged, those that are proposed are in doubt. What waits on a node
+// that has ceased to lead, perhaps behind a batch that is stuck, has another leader
+// to go to.
 func (l *Limiter) runDeadlines() {
 	defer l.stopped.Done()
 	tick := time.NewTicker(deadlineStep)
@@ -183,6 +185,11 @@ func (l *Limiter) runDeadlines() {
 			t.fail(TryAgain, TryAgain)
 		}
 		clear(late)
+		if l.q.len() > 0 && !l.r.Leading() {
+			for _, t := range l.q.takeAll() {
+				t.giveBack()
+			}
+		}
 		l.inFlight.Lock()
 		for _, t := range l.inFlight.tasks {
 			if t.state.Load() == proposed && t.deadline <= now && t.state.CompareAndSwap(proposed, settled) {

@@ -21,7 +21,7 @@ var statusText = [statuses]string{
 	InDoubt:     "INDOUBT proposed but not confirmed in time; perhaps charged, do not retry blindly",
 	ClusterDown: "CLUSTERDOWN no leader is known or reachable; certainly not charged, retry shortly",
 	Busy:        "BUSY the leader's queue is full (limits.max_queue_requests, limits.max_queue_bytes); not charged, retry later",
-	OOM:         "OOM the leader is at limits.max_memory or below limits.min_free_disk; a new record is refused, not charged",
+	OOM:         "OOM the leader is at limits.max_memory, or less than limits.min_free_disk is free on its disk or on the disks of too many voters; not charged, retry when there is room",
 	Loading:     "LOADING this node is loading its state; not charged, retry shortly",
 }
 
