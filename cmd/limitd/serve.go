@@ -151,7 +151,7 @@ func serve(ctx context.Context, cfg Config, self NodeConfig, join joining, log *
 	case gone = <-s.removed:
 		log.Info("stopping: this node is no member any more", "reason", gone.reason)
 	case err := <-s.failed:
-		return err // the state is not to be touched again, not even by an orderly close
+		return s.abandon(err)
 	}
 	stopped := make(chan error, 1)
 	go func() { stopped <- s.stop() }()
@@ -162,10 +162,18 @@ func serve(ctx context.Context, cfg Config, self NodeConfig, join joining, log *
 		}
 		return err
 	case err := <-s.failed:
-		return err
+		return s.abandon(err)
 	case sig := <-signals:
 		return fmt.Errorf("stopped at once by a second signal (%v)", sig)
 	}
+}
+
+// abandon leaves everything as it is, except that clients are cut off: the state is
+// not to be touched again, not even by an orderly close. A disk that hangs keeps what
+// is left of the process, and its open connections with it, until it answers.
+func (s *server) abandon(why error) error {
+	s.resp.Close()
+	return why
 }
 
 // end is how an orderly stop is told, in the last line.
