@@ -152,7 +152,8 @@ func discard(db *bolt.DB, path string) {
 
 // update runs fn in a write transaction of the file at path and commits it. Unlike bolt's own, it survives a panic of bolt on a damaged
 // page without a lock left behind, and without the scan of the whole file that bolt would start in a goroutine of its own. If it fails
-// with sure, the file is certainly as it was, a full disk for example; else nobody knows what the disk has.
+// with sure, the file is certainly as it was, a full disk for example; else nobody knows what the disk has, or the disk is not to be
+// trusted any more.
 func update(path string, db *bolt.DB, fn func(*bolt.Tx) error) (sure bool, err error) {
 	tx, err := db.Begin(true)
 	if err != nil {
@@ -173,6 +174,12 @@ func update(path string, db *bolt.DB, fn func(*bolt.Tx) error) (sure bool, err e
 	if e != nil {
 		return false, err
 	}
-	sure = after.ID() < id
+	sure = after.ID() < id && !failedDisk(err)
 	return sure, errors.Join(err, after.Rollback())
+}
+
+// failedDisk says that a write failed, and not for want of space.
+func failedDisk(err error) bool {
+	var no unix.Errno
+	return errors.As(err, &no) && no != unix.ENOSPC && no != unix.EDQUOT
 }

@@ -35,11 +35,16 @@ func (s *Store) fail(err error) {
 	}
 }
 
-func (s *Store) broken() error {
+// Failed is the write whose outcome is unknown, nil if there was none. After it nothing is written any more; the way on is a restart.
+func (s *Store) Failed() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.failed != nil {
-		return fmt.Errorf("an earlier write failed, restart the node: %w", s.failed)
+	return s.failed
+}
+
+func (s *Store) broken() error {
+	if err := s.Failed(); err != nil {
+		return fmt.Errorf("an earlier write failed, restart the node: %w", err)
 	}
 	return nil
 }
