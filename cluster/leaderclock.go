@@ -20,16 +20,31 @@ const maxLead = 400 * 24 * time.Hour
 // has gone by since on this machine's boot clock. It is not slewed or stepped.
 type leaderClock struct{ base, boot int64 }
 
-// at is cluster time when the boot clock reads boot.
-func (c leaderClock) at(boot int64) int64 { return c.base + max(boot-c.boot, 0) }
+// at is cluster time when the boot clock reads boot: never before the applied time,
+// and in one step no further than takes effect. A boot clock that says more counts
+// as no time at all, and bounded is true.
+func (c *leaderClock) at(boot, applied int64) (now int64, bounded bool) {
+	return boundBase(c.base+max(boot-c.boot, 0), applied)
+}
 
-// batchTime is the time of a batch: the leader's, never before the applied time,
-// and in one step no further than takes effect (a machine may sleep for years).
-func batchTime(now, applied int64) int64 {
-	if applied != 0 && now > applied && now-applied > int64(maxLead) {
-		return applied + int64(maxLead)
+// batchTime is the time of a batch of leadership l. When the boot clock has run so
+// far that it is not believed, cluster time goes on from where it was: in steps of
+// maxLead it would fill every bucket once a step. The caller holds the turn.
+func (n *Node) batchTime(l *leadership, applied int64) int64 {
+	boot := n.clock.Boot()
+	now, bounded := l.clock.Load().at(boot, applied)
+	if bounded {
+		l.clock.Store(&leaderClock{now, boot})
+		n.noteBounded(applied)
 	}
-	return max(now, applied)
+	return now
+}
+
+// noteBounded tells that a clock was not believed.
+func (n *Node) noteBounded(applied int64) {
+	n.log.Warn("a clock is more than 400 days ahead of cluster time; cluster time goes on from where it was",
+		"cluster_time", time.Unix(0, applied).UTC())
+	n.boundedBases.Add(1)
 }
 
 // errNoMajority: too few voters told their clocks.
@@ -44,7 +59,7 @@ var errNoMajority = errors.New("no majority of the voters answered for the time"
 //     majority.
 //
 // It is never below the applied time, and at most maxLead above it.
-func (n *Node) electClock(ctx context.Context) (leaderClock, error) {
+func (n *Node) electClock(ctx context.Context) (*leaderClock, error) {
 	applied := n.fsm.Time()
 	boot := n.clock.Boot()
 	base, ok := n.receipts.estimate(boot)
@@ -55,18 +70,16 @@ func (n *Node) electClock(ctx context.Context) (leaderClock, error) {
 	default:
 		said, err := n.hearVoters(ctx)
 		if err != nil {
-			return leaderClock{}, err
+			return nil, err
 		}
 		boot = n.clock.Boot()
 		base = baseOf(said)
 	}
 	base, bounded := boundBase(base, applied)
 	if bounded {
-		n.log.Warn("a clock is more than 400 days ahead of cluster time; cluster time goes on from where it was",
-			"cluster_time", time.Unix(0, applied).UTC())
-		n.boundedBases.Add(1)
+		n.noteBounded(applied)
 	}
-	return leaderClock{base, boot}, nil
+	return &leaderClock{base, boot}, nil
 }
 
 // baseOf is the largest receipt of the testimonies or, without any, the lowest

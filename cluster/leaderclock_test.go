@@ -33,17 +33,19 @@ func TestClockOfANewLeader(t *testing.T) {
 
 func TestBatchTimeAlwaysTakesEffect(t *testing.T) {
 	const applied = int64(1000)
-	for now, want := range map[int64]int64{
-		-5: applied, 0: applied, applied: applied, 1001: 1001,
-		applied + int64(maxLead):     applied + int64(maxLead),
-		applied + int64(maxLead) + 1: applied + int64(maxLead),
-		math.MaxInt64:                applied + int64(maxLead),
+	clock := leaderClock{base: 900, boot: 50}
+	for boot, want := range map[int64]int64{
+		-5: applied, 50: applied, 150: applied, 151: 1001,
+		150 + int64(maxLead):     applied + int64(maxLead),
+		150 + int64(maxLead) + 1: applied, // not believed
+		math.MaxInt64 / 2:        applied,
+		math.MaxInt64:            applied, // the sum wraps
 	} {
-		if got := batchTime(now, applied); got != want {
-			t.Errorf("at %d the batch has time %d, want %d", now, got, want)
+		if got, bounded := clock.at(boot, applied); got != want || bounded != (boot > 150+int64(maxLead) && boot < math.MaxInt64) {
+			t.Errorf("at %d the batch has time %d (bounded: %v), want %d", boot, got, bounded, want)
 		}
 	}
-	if got := batchTime(1<<60, 0); got != 1<<60 {
+	if got, _ := clock.at(1<<60, 0); got != 1<<60+850 {
 		t.Errorf("the first batch ever has time %d", got)
 	}
 }
@@ -75,6 +77,22 @@ func TestReceiptGoesOnWithElapsedTime(t *testing.T) {
 	r.note(810, 1)
 	if got, _ := r.estimate(clock.boot); got != 810 {
 		t.Errorf("a newer entry gives %d, want 810", got)
+	}
+}
+
+// An entry that was never committed may have carried a wrong time. The next leader's
+// word counts more, though it says less.
+func TestReceiptOfANewerLeaderCounts(t *testing.T) {
+	clock := &fixedClock{boot: 1000, id: "a"}
+	r := receipts{clock: clock}
+	r.note(9999, 3)
+	r.note(500, 4)
+	if got, _ := r.estimate(clock.boot); got != 500 {
+		t.Errorf("after a newer leader's entry it is %d, want 500", got)
+	}
+	r.note(400, 2) // an entry of long ago, on a node that catches up
+	if got, _ := r.estimate(clock.boot); got != 500 {
+		t.Errorf("an entry of an older term moved the estimate to %d", got)
 	}
 }
 

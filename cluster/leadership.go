@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -15,7 +16,7 @@ import (
 // leadership is one reign of this node, published when it may decide.
 type leadership struct {
 	term  uint64
-	clock leaderClock
+	clock atomic.Pointer[leaderClock]
 	since int64 // boot clock
 }
 
@@ -68,7 +69,7 @@ func (n *Node) takeOver(ctx context.Context) {
 	for {
 		l, err := n.prepare(ctx)
 		if err == nil && n.publish(ctx, l) {
-			n.log.Info("leading", "term", l.term, "cluster_time", time.Unix(0, l.clock.base).UTC())
+			n.log.Info("leading", "term", l.term, "cluster_time", time.Unix(0, l.clock.Load().base).UTC())
 			return
 		}
 		if err != nil && ctx.Err() == nil {
@@ -103,7 +104,8 @@ func (n *Node) prepare(ctx context.Context) (*leadership, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &leadership{term: term, clock: clock, since: n.clock.Boot()}
+	l := &leadership{term: term, since: n.clock.Boot()}
+	l.clock.Store(clock)
 	return l, n.firstBatch(ctx, l)
 }
 

@@ -57,7 +57,7 @@ type Node struct {
 	transferring atomic.Bool
 	transferred  atomic.Int64  // boot clock of the end of the newest transfer
 	refusedSince atomic.Int64  // how long the process had run when raft began to refuse writes for a transfer
-	boundedBases atomic.Uint64 // leaderships whose clock was too far ahead
+	boundedBases atomic.Uint64 // how often a clock of a leadership was too far ahead
 	diskFree     atomic.Int64
 	diskLow      atomic.Bool // of this node
 	votersLow    atomic.Bool // of so many voters that a majority would be lost

@@ -41,7 +41,7 @@ func (n *Node) Begin() (fsm.Turn, error) {
 // turnOf is what a batch of leadership l is decided on. Nothing may be in flight.
 func (n *Node) turnOf(l *leadership) fsm.Turn {
 	s := n.fsm.State()
-	return fsm.Turn{Base: s.Last, Term: l.term, At: batchTime(l.clock.at(n.clock.Boot()), s.T), Version: n.writes().entry}
+	return fsm.Turn{Base: s.Last, Term: l.term, At: n.batchTime(l, s.T), Version: n.writes().entry}
 }
 
 // Commit proposes the entry and returns, ending the turn, when it is applied here

@@ -28,10 +28,12 @@ type receipts struct {
 	newest atomic.Pointer[receipt]
 }
 
-// note takes down that an entry with time at has arrived. An entry that arrives
-// late, after newer ones, says less than what is known.
+// note takes down that an entry with time at has arrived. One that arrives late,
+// after newer ones, says less than what is known. But one of a newer leader counts
+// even if it is earlier: what the leader before it wrote may never be committed, and
+// its clock may have been wrong.
 func (r *receipts) note(at int64, term uint64) {
-	if old := r.newest.Load(); old != nil && old.at > at {
+	if old := r.newest.Load(); old != nil && old.at > at && old.term >= term {
 		return
 	}
 	r.newest.Store(&receipt{at, r.clock.Boot(), term})

@@ -30,7 +30,7 @@ type Status struct {
 
 	LogWrites    uint64        // since the start
 	LogWriteP99  time.Duration // upper bound, of those
-	BoundedClock uint64        // how often this node came to lead with a clock more than 400 days ahead
+	BoundedClock uint64        // how often a clock by which this node leads, or was to lead, was more than 400 days ahead
 }
 
 // Status says how the node stands.

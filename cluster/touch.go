@@ -18,7 +18,8 @@ func (n *Node) Touch() (now int64, ok bool) {
 	whole := n.fsm.Halted() == nil
 	if l := n.lead.Load(); l != nil {
 		whole = whole && !n.transferring.Load()
-		return max(l.clock.at(boot), n.fsm.Time()), whole && n.acks.fresh(l.term, boot, int64(n.cfg.Heartbeat))
+		now, _ := l.clock.Load().at(boot, n.fsm.Time())
+		return now, whole && n.acks.fresh(l.term, boot, int64(n.cfg.Heartbeat))
 	}
 	return n.lowerBound(boot), whole && n.inTouch(boot)
 }
