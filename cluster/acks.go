@@ -75,6 +75,14 @@ func (a *acks) begin(term uint64, c raft.Configuration) {
 	}
 }
 
+// forget takes back what was acknowledged so far.
+func (a *acks) forget() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.peers = nil
+	a.mark.Store(nil)
+}
+
 func (a *acks) enter(term uint64) bool {
 	if term < a.term {
 		return false

@@ -1,12 +1,16 @@
 package cluster
 
 import (
+	"errors"
+	"fmt"
 	"math"
 	"math/bits"
 	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // disk is what the log and the stable store share: whether a write is under way
@@ -43,12 +47,24 @@ func (d *disk) failed() error {
 	return nil
 }
 
-// fail ends the use of the stores and returns err.
+// fail ends the use of the stores and returns err, and what to do about it.
 func (d *disk) fail(err error) error {
+	err = withRemedy(err)
 	d.once.Do(func() {
 		d.err.Store(&err)
 		d.onFail(err)
 	})
+	return err
+}
+
+// withRemedy adds what to do to an error that a disk gave.
+func withRemedy(err error) error {
+	switch {
+	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
+		return fmt.Errorf("%w: free space there, then start this node again", err)
+	case errors.Is(err, unix.EIO), errors.Is(err, unix.EROFS):
+		return fmt.Errorf("%w: the disk has failed; see what the kernel says of it (dmesg), and start this node again when the disk is sound", err)
+	}
 	return err
 }
 
@@ -84,8 +100,7 @@ func (d *disk) truncate(f func() error) error {
 }
 
 // stalled is for how long the write under way has been waiting, 0 if there is
-// none. While it is longer than a heartbeat timeout, a leader says nothing to
-// its followers, so that they elect another.
+// none.
 func (d *disk) stalled(now int64) time.Duration {
 	return time.Duration(max(now-d.writing.Load(), 0))
 }

@@ -24,10 +24,11 @@ type leadership struct {
 func (n *Node) Leading() bool { return n.reign() != nil }
 
 // reign is the leadership under which this node may decide now, nil if there is
-// none. Raft steps down a moment before it says so.
+// none. Raft steps down a moment before it says so, and not at all while it waits for
+// the disk.
 func (n *Node) reign() *leadership {
 	l := n.lead.Load()
-	if l == nil || n.transferring.Load() || n.raft.Load().State() != raft.Leader {
+	if l == nil || n.transferring.Load() || n.raft.Load().State() != raft.Leader || n.stuck(n.clock.Boot()) {
 		return nil
 	}
 	return l

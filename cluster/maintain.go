@@ -2,12 +2,10 @@ package cluster
 
 import (
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"time"
 
 	"github.com/hashicorp/raft"
-	"golang.org/x/sys/unix"
 )
 
 const (
@@ -24,20 +22,18 @@ const (
 )
 
 // maintain does the chores of a node until Close: snapshots when enough has
-// changed, sweeping, the free disk, the watchdog.
+// changed, sweeping, the free disk.
 func (n *Node) maintain() {
 	step, check := time.NewTicker(stepEvery), time.NewTicker(checkEvery)
 	defer step.Stop()
 	defer check.Stop()
 	var pace snapshotPace
 	pace.rest(snapshotRest / 2)
-	var writes writesUnderWay
 	for {
 		select {
 		case <-n.stopping:
 			return
 		case <-step.C:
-			n.watchFailures(&writes)
 			for n.fsm.Sweep(sweepSlots) >= sweepMore {
 				if n.isStopping() {
 					return
@@ -162,27 +158,3 @@ func (n *Node) proposeTicks() {
 		}
 	}
 }
-
-// checkDisk looks at the free space of the data directory. Once it was low, an
-// eighth more must be free before it counts as enough again.
-func (n *Node) checkDisk() {
-	var st unix.Statfs_t
-	if err := unix.Statfs(n.cfg.DataDir, &st); err != nil {
-		n.log.Warn("cannot tell the free disk", "error", fmt.Errorf("statfs %s: %w", n.cfg.DataDir, err))
-		return
-	}
-	free := int64(st.Bavail) * int64(st.Bsize)
-	n.diskFree.Store(free)
-	floor := n.cfg.MinFreeDisk
-	if n.diskLow.Load() {
-		floor += floor / 8
-	}
-	if low := free < floor; low != n.diskLow.Swap(low) {
-		n.log.Warn("free disk", "low", low, "bytes", free, "floor", n.cfg.MinFreeDisk)
-	}
-}
-
-// DiskLow says that charges must be refused because the disk is nearly full: this
-// node's, or the disks of so many voters that a majority would be lost. A full
-// disk stops a node for good, so not all shall fill up together.
-func (n *Node) DiskLow() bool { return n.diskLow.Load() || n.votersLow.Load() }

@@ -166,6 +166,7 @@ func (n *Node) Start() error {
 	if err != nil {
 		return err
 	}
+	n.background.Go(n.watch)
 	n.background.Go(n.maintain)
 	n.background.Go(n.proposeTicks)
 	n.background.Go(n.keepReceipts)
@@ -193,6 +194,9 @@ func (n *Node) fatal(err error) {
 		n.lead.Store(nil)
 		n.leadMu.Unlock()
 		n.log.Error("the node stops", "error", err)
+		if n.peers != nil {
+			n.peers.sever() // a disk that hangs may keep the process, and others would wait for its answers
+		}
 		n.cfg.Fatal(err)
 	})
 }
@@ -207,13 +211,26 @@ func (n *Node) Close() error {
 		if n.peers != nil {
 			n.closeErr = errors.Join(n.closeErr, n.peers.Close())
 		}
-		n.background.Wait()
-		if rc, ok := n.receipts.saved(); ok && n.disk.failed() == nil && !n.isHalted() {
-			n.closeErr = errors.Join(n.closeErr, n.snapshots().SaveReceipt(rc))
+		rest := make(chan error, 1)
+		go func() { rest <- n.settle() }()
+		select {
+		case err := <-rest:
+			n.closeErr = errors.Join(n.closeErr, err)
+		case <-time.After(shutdownTime):
+			n.closeErr = errors.Join(n.closeErr, fmt.Errorf("close %s: the disk has not answered for %s; what was promised is on it", n.cfg.DataDir, shutdownTime))
 		}
-		n.closeErr = errors.Join(n.closeErr, n.closeStores())
 	})
 	return n.closeErr
+}
+
+// settle ends what still runs, and closes the stores.
+func (n *Node) settle() error {
+	n.background.Wait()
+	var err error
+	if rc, ok := n.receipts.saved(); ok && n.disk.failed() == nil && !n.isHalted() {
+		err = n.snapshots().SaveReceipt(rc)
+	}
+	return errors.Join(err, n.closeStores())
 }
 
 // closeStores closes what is open.

@@ -108,26 +108,6 @@ func (n *Node) polledPeer(id string) (polledPeer, bool) {
 	return p, ok
 }
 
-// judgeDisks finds out whether so many voters have little disk left that a
-// majority would be lost with them.
-func (n *Node) judgeDisks() {
-	voters, low := 0, 0
-	for _, s := range n.configuration().Servers {
-		if s.Suffrage != raft.Voter {
-			continue
-		}
-		voters++
-		if s.ID == n.serverID() {
-			if n.diskLow.Load() {
-				low++
-			}
-		} else if p, ok := n.polledPeer(nodeID(string(s.ID))); ok && p.status.DiskLow {
-			low++
-		}
-	}
-	n.votersLow.Store(voters > 0 && voters-low < voters/2+1) // no voters: not a member yet
-}
-
 // roster is the configuration file's nodes and raft's members, each once.
 func (n *Node) roster() []NodeInfo {
 	leader, _ := n.leader()

@@ -165,9 +165,16 @@ func (p *peers) link(addr string) *link {
 // Close stops listening, breaks all connections and waits for the goroutines
 // that served them; so no handler may be blocked. Calls under way end as broken.
 func (p *peers) Close() error {
+	err := p.sever()
+	p.wg.Wait()
+	return err
+}
+
+// sever is Close without the wait.
+func (p *peers) sever() error {
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	if p.closed {
-		p.mu.Unlock()
 		return nil
 	}
 	p.closed = true
@@ -179,8 +186,6 @@ func (p *peers) Close() error {
 	for _, l := range p.links {
 		l.close()
 	}
-	p.mu.Unlock()
 	p.raft.Close()
-	p.wg.Wait()
 	return err
 }

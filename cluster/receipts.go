@@ -77,15 +77,18 @@ const receiptEvery = time.Minute
 func (n *Node) keepReceipts() {
 	t := time.NewTicker(checkEvery)
 	defer t.Stop()
+	failing := false
 	for {
 		select {
 		case <-n.stopping:
 			return
 		case <-t.C:
 		}
-		if err := n.keepReceipt(); err != nil {
-			n.log.Warn("cannot keep the newest receipt", "error", err)
+		err := n.keepReceipt()
+		if err != nil && !failing {
+			n.log.Warn("cannot keep the newest receipt; trying again every second", "error", err)
 		}
+		failing = err != nil
 	}
 }
 

@@ -17,7 +17,7 @@ func (n *Node) Touch() (now int64, ok bool) {
 	boot := n.clock.Boot()
 	whole := n.fsm.Halted() == nil
 	if l := n.lead.Load(); l != nil {
-		whole = whole && !n.transferring.Load()
+		whole = whole && !n.transferring.Load() && !n.stuck(boot)
 		now, _ := l.clock.Load().at(boot, n.fsm.Time())
 		return now, whole && n.acks.fresh(l.term, boot, int64(n.cfg.Heartbeat))
 	}

@@ -132,7 +132,7 @@ func (t *transport) AppendEntries(id raft.ServerID, target raft.ServerAddress, r
 		return err
 	}
 	sent := n.clock.Boot()
-	if n.disk.stalled(sent) > n.cfg.Heartbeat {
+	if n.stuck(sent) {
 		return errStalled
 	}
 	n.acks.begin(req.Term, n.configuration())

@@ -7,6 +7,24 @@ import (
 	"github.com/hashicorp/raft"
 )
 
+// watch looks for failures until Close. It does nothing else, and nothing that could
+// wait for the disk.
+func (n *Node) watch() {
+	t := time.NewTicker(stepEvery)
+	defer t.Stop()
+	var writes writesUnderWay
+	var ceded int64
+	for {
+		select {
+		case <-n.stopping:
+			return
+		case <-t.C:
+		}
+		n.watchFailures(&writes)
+		n.cede(&ceded)
+	}
+}
+
 // watchFailures stops the node when its state machine has, or when a write has
 // been waiting for the disk for too long. Such a write cannot be taken back, and
 // may land at any time.
@@ -15,8 +33,12 @@ func (n *Node) watchFailures(w *writesUnderWay) {
 		n.fatal(err)
 		return
 	}
+	if err := n.snapshots().Failed(); err != nil {
+		n.fatal(withRemedy(err))
+		return
+	}
 	if wait := w.look(n.disk, n.awake.ran.Load()); wait > n.cfg.DiskStall {
-		n.fatal(fmt.Errorf("the disk of %s has not finished a write for %s (raft.disk_stall is %s)", n.logs.path, wait.Round(time.Second), n.cfg.DiskStall))
+		n.fatal(fmt.Errorf("the disk of %s has not finished a write for %s (raft.disk_stall is %s): start this node again when the disk answers", n.logs.path, wait.Round(time.Second), n.cfg.DiskStall))
 		return
 	}
 	if r := n.raft.Load(); r != nil && r.State() == raft.Shutdown && !n.isStopping() {
