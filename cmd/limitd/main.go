@@ -90,6 +90,7 @@ Exit codes: 0 allowed or done, 1 denied, 2 error, 3 the node stopped itself.`,
 		newCluster(),
 		newThrottle(),
 		newSnapshot(),
+		newRecover(),
 		newConfig(),
 		newVersion(),
 	)

@@ -20,12 +20,12 @@ func newSnapshot() *cobra.Command {
 	var c client
 	cmd := &cobra.Command{
 		Use:   "snapshot",
-		Short: "Save the state of a node, and look into saved states",
+		Short: "Save the state of a node, look into saved states, and start a cluster from one",
 		Args:  cobra.NoArgs,
 		RunE:  showHelp,
 	}
 	c.flags(cmd)
-	cmd.AddCommand(newSnapshotSave(&c), newSnapshotInspect(&c))
+	cmd.AddCommand(newSnapshotSave(&c), newSnapshotInspect(&c), newSnapshotRestore(&c))
 	return cmd
 }
 
