@@ -116,6 +116,9 @@ func prepareRecovery(dataDir string, self Member) (*replacement, error) {
 	if s.ID != self.ID {
 		return nil, fmt.Errorf("data directory %s belongs to node %q (raft id %s), not to node %q", dataDir, s.ID, s.RaftID, self.ID)
 	}
+	if s.leadsAlone(self) {
+		return nil, fmt.Errorf("node %s is the only voter of its cluster already: start it", s.ID)
+	}
 	backup, err := freeBackup(dataDir)
 	if err != nil {
 		return nil, err
@@ -133,6 +136,9 @@ func prepareRecovery(dataDir string, self Member) (*replacement, error) {
 // NodeOf is the id of the node that a data directory belongs to, also while its
 // recovery is unfinished.
 func NodeOf(dataDir string) (id string, err error) {
+	if err := checkNodeDir(dataDir); err != nil {
+		return "", err
+	}
 	rep, err := readReplacement(dataDir)
 	if err == nil {
 		return rep.Recovery.ID, nil
@@ -146,13 +152,21 @@ func NodeOf(dataDir string) (id string, err error) {
 
 // lockStopped takes the data directory of a node that does not run.
 func lockStopped(dataDir string) (*os.File, error) {
+	if err := checkNodeDir(dataDir); err != nil {
+		return nil, err
+	}
+	return lockAnyDir(dataDir)
+}
+
+// checkNodeDir refuses a directory that is no node's.
+func checkNodeDir(dataDir string) error {
 	if _, err := os.Stat(dataDir); err != nil {
-		return nil, fmt.Errorf("data directory: %w", err)
+		return fmt.Errorf("data directory: %w", err)
 	}
 	for _, name := range []string{identityFile, logName, snapshotName, replacementFile} {
 		if _, err := os.Lstat(filepath.Join(dataDir, name)); err == nil {
-			return lockAnyDir(dataDir)
+			return nil
 		}
 	}
-	return nil, fmt.Errorf("data directory %s holds no node: name the directory in which %s, %s and %s of a surviving node are", dataDir, identityFile, logName, snapshotName)
+	return fmt.Errorf("data directory %s holds no node: name the directory in which %s, %s and %s of a surviving node are", dataDir, identityFile, logName, snapshotName)
 }

@@ -89,6 +89,9 @@ func TestRecoveredNodeGoesOnAloneWithAllThatItHad(t *testing.T) {
 		t.Errorf("the directory holds %v", names)
 	}
 
+	if _, err := Recover(n3.cfg.DataDir, n3.member()); err == nil || !strings.Contains(err.Error(), "only voter") {
+		t.Errorf("once more: %v", err)
+	}
 	c.start(n3) // the other two are away
 	c.leader(c.nodes[:2]...)
 	for _, key := range []string{"key0", "key19", "later"} {

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -27,6 +28,8 @@ type survivor struct {
 	dir   string
 	state *fsm.FSM
 	term  uint64 // the newest that the node knew of
+
+	servers []raft.Server // of the newest configuration
 }
 
 // readSurvivor reads a data directory and writes nothing. An error names the file
@@ -95,7 +98,7 @@ func (s *survivor) readSnapshot() (m snapshot.Meta, err error) {
 }
 
 func (s *survivor) listServers(c raft.Configuration) {
-	s.Voters, s.NonVoters = nil, nil
+	s.servers, s.Voters, s.NonVoters = c.Servers, nil, nil
 	for _, sv := range c.Servers {
 		if sv.Suffrage == raft.Voter {
 			s.Voters = append(s.Voters, string(sv.ID))
@@ -103,6 +106,12 @@ func (s *survivor) listServers(c raft.Configuration) {
 			s.NonVoters = append(s.NonVoters, string(sv.ID))
 		}
 	}
+}
+
+// leadsAlone says that the node needs nobody's vote, at the address of self.
+func (s *survivor) leadsAlone(self Member) bool {
+	i := slices.IndexFunc(s.servers, func(sv raft.Server) bool { return sv.Suffrage == raft.Voter })
+	return len(s.Voters) == 1 && s.Voters[0] == s.RaftID && string(s.servers[i].Address) == self.Peer
 }
 
 // readLog checks the whole log and applies what comes after the snapshot.
