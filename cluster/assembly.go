@@ -59,7 +59,7 @@ func (n *Node) startRaft(first *raft.Configuration) error {
 	})
 	if err != nil {
 		n.trans.Close()
-		return fmt.Errorf("start raft: %w", err)
+		return n.mend(fmt.Errorf("start raft: %w", err))
 	}
 	n.raft.Store(r)
 	if n.isStopping() { // Close may have found no raft to stop

@@ -3,6 +3,7 @@ package cluster
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 
 	"github.com/hashicorp/raft"
@@ -28,20 +29,42 @@ func (n *Node) openLog(dir string) error {
 	}
 	n.logs = &logStore{bolt: bolt, path: path, disk: n.disk, onEntry: n.receipts.note, at: fsm.EntryTime, readable: fsm.CheckVersion}
 	n.logs.onConfiguration = func(index uint64, c raft.Configuration) { n.configs.noteStored(n.serverID(), index, c.Servers) }
-	n.stable = &stableStore{bolt: bolt, path: path, disk: n.disk}
+	n.stable = &stableStore{bolt: bolt, path: path, disk: n.disk, marks: &n.logs.marks}
 	if n.cache, err = raft.NewLogCache(cachedEntries, n.logs); err != nil {
-		return err
-	}
-	if last, err := n.logs.LastIndex(); err == nil && last > 0 && absent(filepath.Join(dir, identityFile)) {
-		return fmt.Errorf("data directory %s holds a raft log and no %s file: restore the file, or remove the node from the cluster, move the directory away, and let it join again", dir, identityFile)
-	}
-	if n.raftID, _, err = loadIdentity(dir, n.cfg.ID); err != nil {
 		return err
 	}
 	if err := n.stable.check(); err != nil {
 		return err
 	}
+	if err := n.restoreIdentity(dir); err != nil {
+		return err
+	}
+	if last, err := n.logs.LastIndex(); err == nil && last > 0 && absent(filepath.Join(dir, identityFile)) {
+		return untrusted{fmt.Errorf("data directory %s holds a raft log and no %s file: put the file back, if there is a copy", dir, identityFile)}
+	}
+	if n.raftID, _, err = loadIdentity(dir, n.cfg.ID); err != nil {
+		return err
+	}
 	return n.logs.scan()
+}
+
+// restoreIdentity writes an identity file that is missing or damaged anew: a whole
+// raft.db knows whose it is.
+func (n *Node) restoreIdentity(dir string) error {
+	raftID := n.logs.marks.get().raftID
+	if nodeID(raftID) != n.cfg.ID {
+		return nil // loadIdentity tells
+	}
+	path := filepath.Join(dir, identityFile)
+	b, err := os.ReadFile(path)
+	if err == nil {
+		_, err = parseIdentity(b)
+	}
+	if !errors.Is(err, os.ErrNotExist) && !errors.Is(err, errIdentity) || errors.Is(err, errNewerIdentity) {
+		return nil
+	}
+	n.log.Warn("the identity file is written anew, by what the log says", "file", path, "raft_id", raftID, "reason", err)
+	return writeIdentity(path, raftID)
 }
 
 // openSnapshots opens the snapshot file.
@@ -66,7 +89,10 @@ func (n *Node) openSnapshots(dir string) error {
 func (n *Node) snapshots() *snapshot.Store { return n.snaps.Load() }
 
 func (n *Node) snapshotOptions() snapshot.Options {
-	return snapshot.Options{Applied: n.handedOn, OnInstall: n.installed, Receipt: n.receipts.saved, Writes: func() uint8 { return n.writes().stream }}
+	return snapshot.Options{
+		Applied: n.handedOn, OnInstall: n.installed, Receipt: n.receipts.saved, Note: n.logs.marks.note,
+		Writes: func() uint8 { return n.writes().stream },
+	}
 }
 
 // handedOn is the newest index that the state machine has applied or will.
@@ -85,8 +111,7 @@ func (n *Node) replaceSnapshot(damage error) (*snapshot.Store, error) {
 		return nil, err
 	}
 	if first != 1 {
-		return nil, fmt.Errorf("%w; the log does not reach back to the first entry, so the state cannot be rebuilt here: "+
-			"remove the node from the cluster, move its data directory away, and let it join again", damage)
+		return nil, fmt.Errorf("%w; the log does not reach back to the first entry, so the state cannot be rebuilt here", damage)
 	}
 	aside, err := snapshot.SetAside(n.cfg.DataDir)
 	if err != nil {
@@ -114,7 +139,7 @@ func (n *Node) loadFailed(cause error) error {
 		return err
 	}
 	n.snaps.Store(s)
-	return nil
+	return s.SaveLocal()
 }
 
 // readSnapshot reads all records of the snapshot file.
@@ -169,11 +194,15 @@ func (n *Node) fitLog(index, term uint64) (deleted uint64, err error) {
 	if index > 0 {
 		defer n.logs.term.note(index, term) // after what is deleted
 	}
+	if base := n.logs.marks.get().base; last == 0 && index < base {
+		return 0, lostBetween(n.logs.path, n.snapshots().Path(), base, index)
+	}
 	switch judgeLog(first, last, at.Term, index, term) {
 	case gap:
-		return 0, damagedLog(n.logs.path, fmt.Errorf("it starts at entry %d, and the snapshot %s ends at %d: what is between is lost", first, n.snapshots().Path(), index))
+		return 0, lostBetween(n.logs.path, n.snapshots().Path(), first-1, index)
 	case diverges:
 		n.log.Info("the log does not continue the snapshot and is deleted", "first", first, "last", last, "snapshot", index)
+		n.logs.marks.update(func(m *mark) { m.base = index })
 		return last, n.cache.DeleteRange(first, last)
 	}
 	return 0, nil
@@ -183,8 +212,14 @@ func (n *Node) fitLog(index, term uint64) (deleted uint64, err error) {
 // log of another history beside the snapshot and send its entries to others, and
 // panic over a gap.
 func (n *Node) checkContinuity() error {
+	if err := n.checkMarks(); err != nil {
+		return err
+	}
 	m, _ := n.snapshots().Meta()
 	if _, err := n.fitLog(m.Index, m.Term); err != nil {
+		return err
+	}
+	if err := n.openMarks(); err != nil {
 		return err
 	}
 	return n.findConfiguration(m)

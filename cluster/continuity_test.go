@@ -64,6 +64,9 @@ func oneStopped(t *testing.T, cut bool) (*testCluster, *testNode) {
 	return c, n
 }
 
+// mendsAlone is what a cluster of one is told to type.
+const mendsAlone = "`limitd snapshot restore FILE --data-dir"
+
 // refuses opens a node that must not open, and checks what it says.
 func refuses(t *testing.T, n *testNode, words ...string) {
 	t.Helper()
@@ -110,7 +113,7 @@ func TestMissingSnapshotFile(t *testing.T) {
 	}
 	_, n = oneStopped(t, true)
 	remove(t, n.snapshots().Path())
-	refuses(t, n, logName, "is lost", "join again")
+	refuses(t, n, n.snapshots().Path(), logName, "is lost", mendsAlone)
 }
 
 func TestDamagedSnapshotFile(t *testing.T) {
@@ -132,7 +135,7 @@ func TestDamagedSnapshotFile(t *testing.T) {
 			}
 			_, n = oneStopped(t, true)
 			rewrite(t, n.snapshots().Path(), hurt)
-			refuses(t, n, n.snapshots().Path(), "damaged", "join again")
+			refuses(t, n, n.snapshots().Path(), "damaged", mendsAlone)
 		})
 	}
 }
@@ -183,18 +186,10 @@ func TestMissingLogIsRefused(t *testing.T) {
 		_, n := oneStopped(t, false)
 		lose(n.logs.path)
 		t.Run(name, func(t *testing.T) {
-			refuses(t, n, n.logs.path, "join again")
-			refuses(t, n, n.logs.path, "join again") // and the refusal leaves nothing that would let it in
+			refuses(t, n, n.logs.path, mendsAlone)
+			refuses(t, n, n.logs.path, mendsAlone) // and the refusal leaves nothing that would let it in
 		})
 	}
-}
-
-func TestMissingIdentityIsRefused(t *testing.T) {
-	t.Parallel()
-	_, n := oneStopped(t, false)
-	remove(t, filepath.Join(n.cfg.DataDir, identityFile))
-	refuses(t, n, identityFile, "join again")
-	refuses(t, n, identityFile, "join again") // and the refusal leaves nothing that would let it in
 }
 
 func TestTwoProcessesOnOneDirectory(t *testing.T) {

@@ -28,7 +28,8 @@
 //   - The log and the stable store carry checksums and are read once at the start;
 //     after the first failure neither is used again (disk.go, logstore.go,
 //     stablestore.go). A node that may have forgotten what it acknowledged does not
-//     start: it must be removed and join again.
+//     start: it must be removed and join again. An old copy of the file is told by
+//     what the snapshot file notes (marks.go, mending.go).
 //   - While a write is stuck in the disk, a leader sends nothing, so the others
 //     elect; when it stays stuck, the process stops (transport.go, watchdog.go).
 //   - Heartbeats have no shortcut past raft's main loop: it changes terms beside

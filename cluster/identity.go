@@ -27,6 +27,9 @@ const (
 // errIdentity is for an identity file that cannot be believed.
 var errIdentity = errors.New("damaged identity file")
 
+// errNewerIdentity is for one that may be whole, and that this release cannot read.
+var errNewerIdentity = fmt.Errorf("%w, or one that a newer release wrote", errIdentity)
+
 // castagnoli is the CRC32C polynomial.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -52,7 +55,7 @@ func loadIdentity(dataDir, id string) (raftID string, fresh bool, err error) {
 	}
 	raftID, err = parseIdentity(b)
 	if err != nil {
-		return "", false, fmt.Errorf("%s: %w. Restore the file, or remove the data directory and let the node join as a new member", path, err)
+		return "", false, fmt.Errorf("%s: %w: put the right file back, if there is one", path, err)
 	}
 	if got := nodeID(raftID); got != id {
 		return "", false, fmt.Errorf("data directory %s belongs to node %q (raft id %s), this is node %q: correct the data directory or the node id in the configuration", dataDir, got, raftID, id)
@@ -86,7 +89,7 @@ func parseIdentity(b []byte) (raftID string, err error) {
 	raftID, _, _ = strings.Cut(rest, "\n")
 	switch {
 	case strings.HasPrefix(header, "limitd-identity ") && header != identityHeader && len(b) < 1024:
-		return "", fmt.Errorf("%w: it starts with %.40q, this release reads %q: a newer release wrote it", errIdentity, header, identityHeader)
+		return "", fmt.Errorf("%w: it starts with %.40q, this release reads %q", errNewerIdentity, header, identityHeader)
 	case string(b) != string(formatIdentity(raftID)):
 		return "", fmt.Errorf("%w: header, lines or checksum are wrong", errIdentity)
 	case nodeID(raftID) == "" || checkRaftID(raftID) != nil:

@@ -10,7 +10,6 @@ import (
 	"github.com/hashicorp/raft"
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 	"go.etcd.io/bbolt"
-	bolterrors "go.etcd.io/bbolt/errors"
 
 	"limitd/snapshot"
 )
@@ -99,16 +98,6 @@ func checkLogFile(path string) error {
 	})
 }
 
-// damagedLog is the refusal to go on with a log or a stable store that cannot be
-// trusted: the node has forgotten what it acknowledged or whom it voted for.
-func damagedLog(path string, err error) error {
-	if errors.Is(err, bolterrors.ErrTimeout) {
-		return fmt.Errorf("open raft log %s: another process has it open: stop that process, or give this node a directory of its own", path)
-	}
-	return fmt.Errorf("raft log %s is damaged: %w; this node may have forgotten entries and votes that others count on, so it does not start: "+
-		"remove it from the cluster, move its data directory away, and let it join again", path, err)
-}
-
 // scan reads the whole log once: its entries must follow one another and match
 // their checksums.
 func (s *logStore) scan() error {
@@ -132,6 +121,7 @@ func (s *logStore) scan() error {
 		}
 		s.sizes[i%maxTrailing] = uint32(len(l.Data))
 		s.term.note(i, l.Term)
+		s.marks.index, s.marks.term = i, l.Term
 		switch l.Type {
 		case raft.LogCommand:
 			s.command.Store(i)

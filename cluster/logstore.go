@@ -28,6 +28,7 @@ type logStore struct {
 	at      func(data []byte) (int64, bool) // the time of an entry
 	command atomic.Uint64                   // no command in the log has a higher index
 	term    newestTerm
+	marks   marks
 
 	readable func(data []byte) error // why an entry is not read here; nil: every one is
 	versions logVersions
@@ -106,6 +107,9 @@ func (s *logStore) stored(logs []*raft.Log) {
 		s.sizes[l.Index%maxTrailing] = uint32(len(l.Data))
 	}
 	s.mu.Unlock()
+	if n := len(logs); n > 0 {
+		s.marks.update(func(m *mark) { m.index, m.term = logs[n-1].Index, logs[n-1].Term })
+	}
 	for _, l := range logs {
 		s.term.note(l.Index, l.Term)
 		if l.Type == raft.LogConfiguration && s.onConfiguration != nil {
@@ -150,6 +154,9 @@ func (s *logStore) DeleteRange(lo, hi uint64) error {
 		}
 		return nil
 	}
+	if err := s.cut(lo, first); err != nil {
+		return err
+	}
 	for end := hi; end >= lo; {
 		from := lo
 		if end-lo >= deleteChunk {
@@ -165,6 +172,33 @@ func (s *logStore) DeleteRange(lo, hi uint64) error {
 	if s.command.Load() >= lo {
 		s.command.Store(lo - 1) // at least as high as the newest one that is left
 	}
+	return nil
+}
+
+// cut begins another incarnation of the log, before its entries from lo on are
+// deleted: it may end earlier than noted from then on.
+func (s *logStore) cut(lo, first uint64) error {
+	var end raft.Log // stays zero if nothing is left, or the entry cannot be read: its reader will tell
+	if lo > first {
+		_ = s.read(lo-1, &end)
+		end.Index = lo - 1
+	}
+	return s.incarnate(func(m *mark) { m.index, m.term = end.Index, end.Term })
+}
+
+// incarnate counts one incarnation more, on disk first, and changes the mark with it.
+func (s *logStore) incarnate(change func(*mark)) error {
+	next := s.marks.get()
+	next.incarnation++
+	key := []byte(incarnationKey)
+	err := s.disk.write(func() error { return s.bolt.Set(key, sealValue(key, next.appendIncarnation(nil))) })
+	if err != nil {
+		return s.disk.fail(fmt.Errorf("write %s to %s: %w", key, s.path, err))
+	}
+	s.marks.update(func(m *mark) {
+		m.incarnation = next.incarnation
+		change(m)
+	})
 	return nil
 }
 

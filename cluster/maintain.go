@@ -89,7 +89,7 @@ func (n *Node) snapshotIfDue(p *snapshotPace) {
 	n.background.Go(func() {
 		begun := time.Now()
 		if err := n.takeSnapshot(r); err != nil && !n.isStopping() {
-			n.log.Warn("snapshot failed", "error", err)
+			n.log.Warn("snapshot failed", "error", n.mend(err))
 		}
 		p.running <- time.Since(begun)
 	})

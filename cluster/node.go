@@ -93,7 +93,7 @@ func Open(cfg Config, h Handler) (*Node, error) {
 	n.disk = newDisk(n.clock, n.fatal)
 	if err := n.openStores(); err != nil {
 		n.closeStores()
-		return nil, newer(err)
+		return nil, n.mend(newer(err))
 	}
 	return n, nil
 }
@@ -193,6 +193,7 @@ func (n *Node) fatal(err error) {
 		n.leadMu.Lock()
 		n.lead.Store(nil)
 		n.leadMu.Unlock()
+		err = n.mend(err)
 		n.log.Error("the node stops", "error", err)
 		if n.peers != nil {
 			n.peers.sever() // a disk that hangs may keep the process, and others would wait for its answers
@@ -227,8 +228,8 @@ func (n *Node) Close() error {
 func (n *Node) settle() error {
 	n.background.Wait()
 	var err error
-	if rc, ok := n.receipts.saved(); ok && n.disk.failed() == nil && !n.isHalted() {
-		err = n.snapshots().SaveReceipt(rc)
+	if s := n.snapshots(); s != nil && n.disk.failed() == nil && !n.isHalted() {
+		err = s.SaveLocal()
 	}
 	return errors.Join(err, n.closeStores())
 }

@@ -84,17 +84,21 @@ func restoreInto(saved *os.File, dataDir string, rep *replacement) (Survey, erro
 		return Survey{}, err
 	}
 	snapshot.Failpoint("restore.snapshot")
-	if err := makeLog(next, s.RaftID, s.LastTerm); err != nil {
+	if err := makeLog(next, s.firstMark()); err != nil {
 		return Survey{}, err
 	}
 	snapshot.Failpoint("restore.log")
 	return s, nil
 }
 
+// firstMark is what the new files tell of each other, once the index of the snapshot
+// is known.
+func (s *Survey) firstMark() mark { return firstMark(s.RaftID, s.SnapshotIndex, s.LastTerm) }
+
 // install writes the saved state under a new cluster id, as the snapshot at its last
 // batch.
 func (s *Survey) install(saved *os.File, next string, c raft.Configuration) error {
-	store, err := snapshot.OpenStore(next, snapshot.Options{})
+	store, err := snapshot.OpenStore(next, snapshot.Options{Note: func() []byte { return s.firstMark().appendNote(nil) }})
 	if err != nil {
 		return err
 	}

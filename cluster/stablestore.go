@@ -15,6 +15,8 @@ type stableStore struct {
 	bolt boltFile
 	path string
 	disk *disk
+
+	marks *marks // nil: nobody asks
 }
 
 var _ raft.StableStore = (*stableStore)(nil)
@@ -22,11 +24,16 @@ var _ raft.StableStore = (*stableStore)(nil)
 // stableKeys are the keys that raft uses.
 var stableKeys = []string{"CurrentTerm", "LastVoteTerm", "LastVoteCand"}
 
-// check reads every value that raft may ask for.
+// check reads every value that raft may ask for, and the node's own.
 func (s *stableStore) check() error {
-	for _, k := range stableKeys {
-		if _, err := s.read([]byte(k)); err != nil && !errors.Is(err, raftboltdb.ErrKeyNotFound) {
+	for _, k := range append([]string{incarnationKey}, stableKeys...) {
+		v, err := s.read([]byte(k))
+		switch {
+		case errors.Is(err, raftboltdb.ErrKeyNotFound):
+		case err != nil:
 			return damagedLog(s.path, err)
+		case s.marks != nil:
+			s.marks.valueStored(k, v)
 		}
 	}
 	return nil
@@ -45,6 +52,9 @@ func (s *stableStore) Set(key, value []byte) error {
 	err := s.disk.write(func() error { return s.bolt.Set(key, sealValue(key, value)) })
 	if err != nil {
 		s.disk.failAndExit(fmt.Errorf("write %s to %s: %w", key, s.path, err))
+	}
+	if s.marks != nil {
+		s.marks.valueStored(string(key), value)
 	}
 	return nil
 }

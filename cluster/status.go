@@ -129,7 +129,7 @@ func (n *Node) SaveSnapshot() (string, error) {
 	if err := n.takeSnapshot(r); err != nil {
 		return "", fmt.Errorf("save snapshot: %w", err)
 	}
-	dir, err := filepath.Abs(filepath.Join(n.cfg.DataDir, "backups"))
+	dir, err := filepath.Abs(filepath.Join(n.cfg.DataDir, backupsDir))
 	if err != nil {
 		return "", fmt.Errorf("save snapshot: %w", err)
 	}

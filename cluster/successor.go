@@ -29,14 +29,15 @@ func (s *survivor) succeed(rep *replacement) error {
 	}
 	snapshot.Failpoint("recover.copied")
 	s.state.SetGeneration(rep.Recovery.Generation)
-	if err := s.writeSnapshot(next, only(rep.Recovery.NewRaftID, rep.Peer)); err != nil {
+	m := firstMark(rep.Recovery.NewRaftID, s.LastIndex(), s.term)
+	if err := s.writeSnapshot(next, only(m.raftID, rep.Peer), m); err != nil {
 		return err
 	}
 	snapshot.Failpoint("recover.snapshot")
 	if err := s.compare(next); err != nil {
 		return err
 	}
-	if err := makeLog(next, rep.Recovery.NewRaftID, s.term); err != nil {
+	if err := makeLog(next, m); err != nil {
 		return err
 	}
 	snapshot.Failpoint("recover.log")
@@ -44,9 +45,10 @@ func (s *survivor) succeed(rep *replacement) error {
 }
 
 // writeSnapshot brings the copied file up to the last entry. It costs what the log
-// changed. The receipt in the file stays: cluster time goes on from it.
-func (s *survivor) writeSnapshot(next string, c raft.Configuration) error {
-	store, err := snapshot.OpenStore(next, snapshot.Options{})
+// changed. The receipt in the file stays: cluster time goes on from it. The note is of
+// the new log.
+func (s *survivor) writeSnapshot(next string, c raft.Configuration, m mark) error {
+	store, err := snapshot.OpenStore(next, snapshot.Options{Note: func() []byte { return m.appendNote(nil) }})
 	if err != nil {
 		return err
 	}
@@ -96,8 +98,8 @@ func (s *survivor) compare(next string) error {
 	return err
 }
 
-// makeLog makes, in next, an empty log of a node that knows of term, and its identity.
-func makeLog(next, raftID string, term uint64) error {
+// makeLog makes, in next, the empty log of the node of m, and its identity.
+func makeLog(next string, m mark) error {
 	if err := createBolt(next); err != nil {
 		return err
 	}
@@ -105,10 +107,10 @@ func makeLog(next, raftID string, term uint64) error {
 	if err != nil {
 		return err
 	}
-	key := []byte(currentTermKey)
-	err = bolt.Set(key, sealValue(key, binary.BigEndian.AppendUint64(nil, term)))
+	set := func(key string, value []byte) error { return bolt.Set([]byte(key), sealValue([]byte(key), value)) }
+	err = errors.Join(set(currentTermKey, binary.BigEndian.AppendUint64(nil, m.current)), set(incarnationKey, m.appendIncarnation(nil)))
 	if err = errors.Join(err, bolt.Close()); err != nil {
 		return err
 	}
-	return writeIdentity(filepath.Join(next, identityFile), raftID)
+	return writeIdentity(filepath.Join(next, identityFile), m.raftID)
 }

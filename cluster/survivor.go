@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -122,6 +121,9 @@ func (s *survivor) readLog(snap snapshot.Meta) error {
 		if err != nil {
 			return err
 		}
+		if err := s.checkNote(logs, last); err != nil {
+			return err
+		}
 		var at raft.Log
 		if err := logs.read(snap.Index, &at); err != nil && !errors.Is(err, raft.ErrLogNotFound) {
 			return err
@@ -148,6 +150,22 @@ func (s *survivor) readLog(snap snapshot.Meta) error {
 	return nil
 }
 
+// checkNote refuses an old copy of the log, whose last entry is at index last.
+func (s *survivor) checkNote(logs *logStore, last uint64) error {
+	note, err := snapshot.ReadNote(s.dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	var end raft.Log
+	if last > 0 {
+		if err := logs.read(last, &end); err != nil {
+			return err
+		}
+	}
+	logs.marks.update(func(m *mark) { m.index, m.term = end.Index, end.Term })
+	return logs.checkNote(s.RaftID, filepath.Join(s.dir, snapshotName), note)
+}
+
 // openedLog opens the file at path for reading, takes the term out of it and runs f.
 func (s *survivor) openedLog(path string, f func(*logStore) error) (err error) {
 	defer func() {
@@ -163,15 +181,12 @@ func (s *survivor) openedLog(path string, f func(*logStore) error) (err error) {
 		return err
 	}
 	defer bolt.Close()
-	b, err := (&stableStore{bolt: bolt, path: path}).read([]byte(currentTermKey))
-	switch {
-	case errors.Is(err, raftboltdb.ErrKeyNotFound):
-	case err != nil:
+	logs := &logStore{bolt: bolt, path: path}
+	if err := (&stableStore{bolt: bolt, path: path, marks: &logs.marks}).check(); err != nil {
 		return err
-	case len(b) == 8:
-		s.term = binary.BigEndian.Uint64(b)
 	}
-	return f(&logStore{bolt: bolt, path: path})
+	s.term = logs.marks.current
+	return f(logs)
 }
 
 // currentTermKey is raft's.

@@ -40,12 +40,12 @@ func (f *FSM) applyEntry(l *raft.Log) Result {
 	case errors.Is(err, ErrVersion):
 		return f.halt("entry %d of the log: %w", l.Index, err)
 	case err != nil:
-		return f.halt("entry %d of the log: %w; this node's log cannot be trusted: remove its data directory and join it to the cluster again", l.Index, err)
+		return f.halt("entry %d of the log: %w; %w", l.Index, err, ErrUntrusted)
 	}
 	f.logBytes.Add(int64(len(l.Data)))
 	next := f.State()
 	if e.Base > next.Last {
-		return f.halt("entry %d of the log was decided after entry %d took effect, which this node has not seen (its last is %d): the node has diverged; remove its data directory and join it to the cluster again", l.Index, e.Base, next.Last)
+		return f.halt("entry %d of the log was decided after entry %d took effect, which this node has not seen (its last is %d); %w", l.Index, e.Base, next.Last, ErrUntrusted)
 	}
 	if e.Base < next.Last || e.Term != l.Term || tooFarAhead(e.At, next.T) || !next.set(&e) {
 		return f.void(l.Index)

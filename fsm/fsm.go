@@ -1,6 +1,7 @@
 package fsm
 
 import (
+	"errors"
 	"sync"
 	"sync/atomic"
 
@@ -39,6 +40,10 @@ var (
 	_ raft.FSM                = (*FSM)(nil)
 	_ raft.ConfigurationStore = (*FSM)(nil)
 )
+
+// ErrUntrusted is in the reason of a machine that halted because this node does not
+// have what the others have.
+var ErrUntrusted = errors.New("this node has diverged from the others, and its data directory cannot be trusted")
 
 // New makes an empty machine. It meets the store only through the sinks and
 // readers that raft hands over, which must be a [snapshot.Store]'s.

@@ -19,6 +19,29 @@ const FileName = fileName
 // is missing. The reader is the caller's to close. Without a snapshot the error wraps os.ErrNotExist or ErrNoSnapshot; others wrap
 // ErrLocked, ErrDamaged or ErrVersion, or come from the system.
 func OpenOffline(dir string) (*Reader, error) {
+	s, err := openOffline(dir)
+	if err != nil {
+		return nil, err
+	}
+	r, err := s.open() // takes over the only reference, so the file is closed with it
+	if err != nil {
+		return nil, fmt.Errorf("open snapshot: %w", err)
+	}
+	return r, nil
+}
+
+// ReadNote returns the note in the file of a data directory that no process uses, empty if there is none. It writes nothing; errors are
+// as of OpenOffline.
+func ReadNote(dir string) ([]byte, error) {
+	s, err := openOffline(dir)
+	if err != nil {
+		return nil, err
+	}
+	err = s.load()
+	return s.Note(), errors.Join(err, s.cur.db.Close())
+}
+
+func openOffline(dir string) (*Store, error) {
 	s := &Store{dir: dir, readers: map[*Reader]struct{}{}, readerIdle: time.Minute, readerLife: 30 * time.Minute}
 	if err := CheckBolt(s.Path()); err != nil {
 		return nil, err
@@ -34,12 +57,8 @@ func OpenOffline(dir string) (*Reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", s.Path(), err)
 	}
-	s.cur = &file{db: db} // the reader's reference is the only one, so the file is closed with it
-	r, err := s.open()
-	if err != nil {
-		return nil, fmt.Errorf("open snapshot: %w", err)
-	}
-	return r, nil
+	s.cur = &file{db: db}
+	return s, nil
 }
 
 // CopyFile copies the snapshot file of the data directory from, which no process uses, into the directory to, and syncs the copy. It
