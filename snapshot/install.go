@@ -65,6 +65,11 @@ func (s *Store) admit(m *Meta) (same bool, err error) {
 	return m.Index == have.Index, nil
 }
 
+// buildSteps are the steps in which a new file is built: a transaction, which is not synced, has at most so many records or about so
+// many bytes of them, and the file is synced whenever about so many bytes have been written. What is left for the end is then small,
+// and a disk that gets on shows it.
+type buildSteps struct{ records, bytes, synced int }
+
 // build writes the records of the stream into the new file.
 func (k *Sink) build(r io.Reader) error {
 	db, err := createBolt(k.newPath(), k.s.mmap)
@@ -73,8 +78,10 @@ func (k *Sink) build(r io.Reader) error {
 	}
 	k.db = db
 	Failpoint("install.begin")
-	batch := make([]Record, 0, k.s.buildBatch)
+	steps := k.s.build
+	batch := make([]Record, 0, steps.records)
 	var held []byte // what the batch's slices are cut from
+	unsynced := 0
 	put := func() error {
 		_, err := update(k.newPath(), db, func(tx *bolt.Tx) error {
 			w := recordWriter{path: k.newPath(), b: tx.Bucket(bucketRecords), m: &k.meta, fresh: true}
@@ -86,8 +93,15 @@ func (k *Sink) build(r io.Reader) error {
 			}
 			return nil
 		})
+		unsynced += len(held)
 		batch, held = batch[:0], held[:0]
 		Failpoint("install.batch")
+		if err == nil && unsynced >= steps.synced {
+			unsynced = 0
+			k.s.moved()
+			err = k.s.disk.sync(db)
+		}
+		k.s.moved()
 		return err
 	}
 	head := func(h Header) error {
@@ -100,7 +114,7 @@ func (k *Sink) build(r io.Reader) error {
 	_, err = ReadStream(r, head, func(rec Record) error {
 		rec.Name, held = keep(held, rec.Name)
 		rec.State, held = keep(held, rec.State)
-		if batch = append(batch, rec); len(batch) == cap(batch) {
+		if batch = append(batch, rec); len(batch) == cap(batch) || len(held) >= steps.bytes {
 			return put()
 		}
 		return nil
@@ -127,7 +141,8 @@ func (k *Sink) finish() error {
 	err := <-k.built
 	if err == nil {
 		Failpoint("install.built")
-		err = k.s.disk.sync(k.db) // the bulk of it, while others may still write
+		err = k.s.disk.sync(k.db) // the rest of it, while others may still write
+		k.s.moved()
 	}
 	if err != nil {
 		k.discard()
@@ -173,6 +188,7 @@ func (s *Store) swap(k *Sink) (replaced bool, err error) {
 	if err := settle(s.disk, k.db); err != nil {
 		return false, err
 	}
+	s.moved()
 	Failpoint("install.synced")
 	renamed, err := adopt(s.disk, s.dir, "install")
 	if !renamed {

@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -304,8 +305,8 @@ func TestAFailingHookIsTheInstallsError(t *testing.T) {
 
 func TestInstallOfManyBatches(t *testing.T) {
 	s := openTest(t, t.TempDir(), Options{})
-	s.buildBatch = 300
-	n := 3*s.buildBatch + 1
+	s.build.records = 300
+	n := 3*s.build.records + 1
 	m, b := donor(t, 9, manyRecords(n, 1000)...)
 	if err := send(t, s, m, b); err != nil {
 		t.Fatal(err)
@@ -318,5 +319,54 @@ func TestInstallOfManyBatches(t *testing.T) {
 	}
 	if _, again := stream(t, s); string(again) != string(b) {
 		t.Fatal("equal states, different streams")
+	}
+}
+
+// Whoever waits for an install sees it move at every step, whatever its size, and no step is a sync of everything at once.
+func TestALargeInstallMovesInSmallSteps(t *testing.T) {
+	const records, state = 3000, 1000
+	var steps, syncs, most int
+	since := 0 // bytes written since the last sync, by the steps of the records
+	d := realDisk
+	d.sync = func(db *bolt.DB) error {
+		syncs++
+		most, since = max(most, since), 0
+		return db.Sync()
+	}
+	s, err := openStore(t.TempDir(), Options{MaxFileSize: testMmap}, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	s.build = buildSteps{records: 1000, bytes: 50 * state, synced: 200 * state}
+	s.SetOptions(Options{MaxFileSize: testMmap, Progress: func() { steps++; since += 50 * state }})
+	var all []Record
+	for i := range records {
+		all = append(all, rec(fmt.Sprintf("%06d", i), strings.Repeat("x", state), 200))
+	}
+	m, b := donor(t, 9, all...)
+	syncs = 0
+	if err := send(t, s, m, b); err != nil {
+		t.Fatal(err)
+	}
+	if want := records / 50; steps < want {
+		t.Errorf("it moved %d times, want %d: a step has at most 50 records of that size", steps, want)
+	}
+	if want := records / 200; syncs < want || most > 500*state {
+		t.Errorf("%d syncs, the largest of about %d bytes", syncs, most)
+	}
+	steps = 0
+	r, err := s.open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if verified := steps; verified < records/1024 {
+		t.Errorf("verifying moved %d times", verified)
+	}
+	if err := r.Each(func(Record) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if steps < records/128 {
+		t.Errorf("loading moved %d times", steps)
 	}
 }

@@ -73,7 +73,9 @@ func (r *Reader) begin() (err error) {
 			if !ok {
 				return damagedRecord(r.s.Path(), name)
 			}
-			seen.add(x.crc)
+			if seen.add(x.crc); seen.records%1024 == 0 {
+				r.s.moved()
+			}
 			if x.expiry > r.meta.T {
 				r.size += x.streamSize(name)
 			}

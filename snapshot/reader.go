@@ -159,6 +159,7 @@ func (r *Reader) next() (e entry, err error) {
 
 // fetch reads and checks some records from the cursor on.
 func (r *Reader) fetch() error {
+	r.s.moved()
 	return guarded(r.s.Path(), func() error {
 		r.ahead = r.room[:0]
 		for r.name != nil && len(r.ahead) < len(r.room) {

@@ -32,6 +32,9 @@ type Options struct {
 	Note func() []byte
 	// Writes is the version in which streams and the meta data of the file are written, 1 to Reads; nil: 1.
 	Writes func() uint8
+	// Progress is called whenever an install, or a reader, has moved on by a step that no working disk is long at: at most some thousand
+	// records, or some MiB. It tells that all is well, however large the snapshot is. It must not wait.
+	Progress func()
 	// MaxFileSize is the address space mapped at start, in bytes; 0: 64 GiB. A file that outgrows it still works, but a snapshot
 	// may then wait for a reader.
 	MaxFileSize int64
@@ -63,7 +66,7 @@ type Store struct {
 	closed     bool
 
 	readerIdle, readerLife time.Duration // how long a Reader may do nothing, and be open
-	buildBatch             int           // records of a stream that go into one unsynced transaction of the new file
+	build                  buildSteps
 }
 
 // file is an open bbolt file. The store holds one reference to the current one and each reader one to its own.
@@ -79,7 +82,7 @@ func OpenStore(dir string, o Options) (*Store, error) { return openStore(dir, o,
 
 func openStore(dir string, o Options, d disk) (_ *Store, err error) {
 	s := &Store{dir: dir, mmap: o.MaxFileSize, o: o, disk: d, readers: map[*Reader]struct{}{},
-		readerIdle: time.Minute, readerLife: 30 * time.Minute, buildBatch: 20000}
+		readerIdle: time.Minute, readerLife: 30 * time.Minute, build: buildSteps{records: 20000, bytes: 8 << 20, synced: 32 << 20}}
 	if s.lock, err = lockDir(dir); err != nil {
 		return nil, err
 	}
@@ -154,6 +157,13 @@ func (s *Store) SetOptions(o Options) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.o = o
+}
+
+// moved tells of a step of an install or a reader.
+func (s *Store) moved() {
+	if fn := s.options().Progress; fn != nil {
+		fn()
+	}
 }
 
 func (s *Store) options() Options {
