@@ -16,7 +16,8 @@ type configurations struct {
 	mu        sync.Mutex
 	newest    indexedConfiguration // in the log or the snapshot
 	committed indexedConfiguration // the newest that is known to be committed
-	listed    uint64               // newest index at which this node is a member; see load
+	listed    uint64               // newest index at which this node is a member, by its own log or by what others tell; 0: not known
+	member    bool                 // one has listed this node
 	voted     bool                 // this node has been a voter, by a committed one
 	news      broadcast            // there is another one
 }
@@ -32,9 +33,10 @@ func (c indexedConfiguration) lists(raftID raft.ServerID) bool {
 	return slices.ContainsFunc(c.servers, func(s raft.Server) bool { return s.ID == raftID })
 }
 
-// load takes over what the stores hold: what a snapshot holds is committed. Of a
-// newest configuration that does not list this node it is not known whether it is
-// committed: the one before it counts until another node tells.
+// load takes over what the stores hold: what a snapshot holds is committed. A
+// newest configuration that does not list this node may be one from before it was
+// taken in, which it has not caught up with yet, or the one that removed it: that is
+// not known until another node tells.
 func (c *configurations) load(self raft.ServerID, snapshot, log indexedConfiguration) {
 	c.committed, c.newest = snapshot, snapshot
 	if log.index > snapshot.index {
@@ -43,7 +45,7 @@ func (c *configurations) load(self raft.ServerID, snapshot, log indexedConfigura
 	switch {
 	case c.newest.index == 0:
 	case c.newest.lists(self):
-		c.listed = c.newest.index
+		c.listed, c.member = c.newest.index, true
 	default:
 		c.listed = c.newest.index - 1
 	}
@@ -54,7 +56,7 @@ func (c *configurations) noteStored(self raft.ServerID, index uint64, servers []
 	c.mu.Lock()
 	c.newest = indexedConfiguration{index, servers}
 	if c.newest.lists(self) {
-		c.listed = max(c.listed, index)
+		c.listed, c.member = max(c.listed, index), true
 	}
 	c.mu.Unlock()
 	c.news.announce()
@@ -66,7 +68,7 @@ func (c *configurations) noteCommitted(self raft.ServerID, index uint64, servers
 	if index > c.committed.index {
 		c.committed = indexedConfiguration{index, servers}
 		if c.committed.lists(self) {
-			c.listed = max(c.listed, index)
+			c.listed, c.member = max(c.listed, index), true
 		}
 		c.voted = c.voted || slices.ContainsFunc(servers, func(s raft.Server) bool { return s.ID == self && s.Suffrage == raft.Voter })
 	}
@@ -88,10 +90,17 @@ func (c *configurations) hasVoted() bool {
 	return c.voted
 }
 
-// listedAt is the newest index at which this node was a member.
-func (c *configurations) listedAt() uint64 {
+// listedAt is the newest index at which this node was a member, 0: it is not known
+// to have been one. A node on its way in may get configurations first, and a
+// snapshot with one, that are older than its membership.
+func (n *Node) listedAt() uint64 {
+	arrives := n.joining.wants() != joinsNot
+	c := &n.configs
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if arrives && !c.member {
+		return 0
+	}
 	return c.listed
 }
 

@@ -49,7 +49,7 @@ func (n *Node) followMembership() {
 // judgeOwnConfiguration looks at the configuration that is committed here.
 func (n *Node) judgeOwnConfiguration() {
 	c := n.committedConfiguration()
-	if c.index > n.configs.listedAt() {
+	if listed := n.listedAt(); listed > 0 && c.index > listed {
 		n.noteRemoved(fmt.Sprintf("configuration %d", c.index), findOther(c.servers, n.raftID))
 		return
 	}
@@ -63,7 +63,7 @@ func (n *Node) judgeOwnConfiguration() {
 
 // judgeMembership looks at what the others say of this node.
 func (n *Node) judgeMembership(answers []bootAnswer) {
-	listed, own := n.configs.listedAt(), n.clusterID()
+	listed, own := n.listedAt(), n.clusterID()
 	var refusals string
 	known := false
 	for _, a := range answers {
