@@ -177,5 +177,5 @@ func stranger(raftID, member string) string {
 }
 
 func replaceMember(old string) string {
-	return fmt.Sprintf("Put the old data directory back, or remove member %s from the cluster and start the node with --join", old)
+	return fmt.Sprintf("Put the old data directory back, or remove member %s from the cluster (limitd cluster remove %s) and start the node with --join", old, nodeID(old))
 }
