@@ -90,7 +90,7 @@ func (n *Node) snapshots() *snapshot.Store { return n.snaps.Load() }
 
 func (n *Node) snapshotOptions() snapshot.Options {
 	return snapshot.Options{
-		Applied: n.handedOn, OnInstall: n.installed, Receipt: n.receipts.saved, Note: n.logs.marks.note,
+		Applied: n.handedOn, OnInstall: n.installed, Receipt: n.receipts.saved, Progress: n.installMoved, Note: n.logs.marks.note,
 		Writes: func() uint8 { return n.writes().stream },
 	}
 }

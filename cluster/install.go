@@ -4,39 +4,27 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/hashicorp/raft"
 
 	"limitd/snapshot"
 )
 
-// installRate is what the slowest disk that a node may have installs of a
-// snapshot, in bytes of its stream a second. After the last byte has arrived, raft's
-// main loop waits until all is written, synced, verified and loaded into the table,
-// and nothing moves that could be seen from here.
-const installRate = 1 << 20
-
-// installTime is for how long nothing may move while a snapshot of size is installed.
-func installTime(size int64) time.Duration {
-	return time.Duration(size/installRate) * time.Second
-}
-
-// watchInstall notes that a snapshot is being installed, and its progress: raft's
-// main loop answers nothing meanwhile, and the watchdog must know that from a
-// loop that is stuck.
-func (t *transport) watchInstall(rpc raft.RPC, size int64) raft.RPC {
-	clock, outer := t.node.clock, rpc.RespChan
-	t.installing.Store(size)
-	t.progress.Store(clock.Boot())
-	rpc.Reader = movingReader{rpc.Reader, func() { t.progress.Store(clock.Boot()) }}
+// watchInstall notes that a snapshot is being installed, and that it moves on: raft's
+// main loop answers nothing meanwhile, and the watchdog must know that from a loop
+// that is stuck. After the last byte has arrived the snapshot store tells of its steps
+// (Options.Progress), and the log of its truncations.
+func (t *transport) watchInstall(rpc raft.RPC) raft.RPC {
+	outer := rpc.RespChan
+	t.moved()
+	t.installs.Add(1)
+	rpc.Reader = movingReader{rpc.Reader, t.moved}
 	inner := make(chan raft.RPCResponse, 1)
 	rpc.RespChan = inner
 	go func() {
 		select {
 		case resp := <-inner:
-			t.progress.Store(idle)
-			t.installing.Store(0)
+			t.installs.Add(-1)
 			if errors.Is(resp.Error, snapshot.ErrVersion) {
 				t.node.fatal(newer(fmt.Errorf("snapshot of the leader: %w", resp.Error)))
 			}
@@ -45,6 +33,30 @@ func (t *transport) watchInstall(rpc raft.RPC, size int64) raft.RPC {
 		}
 	}()
 	return rpc
+}
+
+// moved notes a step of an install.
+func (t *transport) moved() { t.progress.Store(t.node.clock.Boot()) }
+
+// installMoved is the snapshot store's Progress. (It also tells of readers, which
+// counts only while an install is under way.)
+func (n *Node) installMoved() {
+	if n.raft.Load() != nil { // before, there may be no transport
+		n.trans.moved()
+	}
+}
+
+// newestStep is the boot clock at the newest step of the installs that are under way;
+// idle: none is.
+func (n *Node) newestStep() int64 {
+	if n.trans.installs.Load() == 0 {
+		return idle
+	}
+	at := n.trans.progress.Load()
+	if cut := n.disk.deleting.Load(); cut != idle {
+		at = max(at, cut)
+	}
+	return at
 }
 
 // movingReader calls moved at each read that brought something.

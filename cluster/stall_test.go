@@ -148,14 +148,15 @@ func TestMainLoopThatDoesNotAnswerIsFound(t *testing.T) {
 	done := make(chan bool)
 	go func() { done <- n.awaitProbe(make(chan struct{})) }()
 	installing := time.Now()
+	n.trans.installs.Add(1)
 	for time.Since(installing) < 1500*time.Millisecond { // a snapshot that moves is no stuck loop
-		n.trans.progress.Store(n.clock.Boot())
+		n.trans.moved()
 		time.Sleep(10 * time.Millisecond)
 	}
 	if err := n.fatalReason(); err != nil {
 		t.Fatalf("while a snapshot was being installed: %v", err)
 	}
-	n.trans.progress.Store(idle)
+	n.trans.installs.Add(-1)
 	n.runFor(3 * time.Second)
 	if <-done {
 		t.Error("no answer was taken for one")

@@ -32,8 +32,8 @@ type transport struct {
 	done chan struct{}
 	cut  atomic.Pointer[func(raft.ServerID) error] // tests cut the network here
 
-	installing atomic.Int64 // bytes of the snapshot that is being installed, 0: none is
-	progress   atomic.Int64 // boot clock of its newest bytes; idle: none is being installed
+	installs atomic.Int64 // snapshots that are being installed here
+	progress atomic.Int64 // boot clock of the newest step of one
 }
 
 var (
@@ -57,7 +57,6 @@ func newTransport(n *Node, stream raft.StreamLayer, logger hclog.Logger) *transp
 		in:   make(chan raft.RPC, waitingRPCs),
 		done: make(chan struct{}),
 	}
-	t.progress.Store(idle)
 	go t.receive()
 	return t
 }
@@ -91,7 +90,7 @@ func (t *transport) receive() {
 		case *raft.AppendEntriesRequest:
 			t.node.heard(req)
 		case *raft.InstallSnapshotRequest:
-			rpc = t.watchInstall(rpc, req.Size)
+			rpc = t.watchInstall(rpc)
 		}
 		if !t.deliver(rpc) {
 			return

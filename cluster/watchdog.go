@@ -106,7 +106,7 @@ func (n *Node) probe(r *raft.Raft) {
 // awaitProbe waits for the answer; false if the node is over. While a snapshot is
 // being installed the loop answers nothing.
 func (n *Node) awaitProbe(answered <-chan struct{}) bool {
-	w := lasting[int64]{n.trans.progress.Load(), n.awake.ran.Load()}
+	w := lasting[int64]{n.newestStep(), n.awake.ran.Load()}
 	t := time.NewTicker(checkEvery)
 	defer t.Stop()
 	for {
@@ -126,12 +126,11 @@ func (n *Node) awaitProbe(answered <-chan struct{}) bool {
 	}
 }
 
-// loopStuck says that the loop has had the time in which it must answer. While a
-// snapshot is being installed that is the longer the larger it is, from the last
-// byte on that arrived.
+// loopStuck says that the loop has had the time in which it must answer; while a
+// snapshot is being installed, from its newest step on.
 func (n *Node) loopStuck(w *lasting[int64]) error {
-	wait := w.look(n.trans.progress.Load(), n.awake.ran.Load())
-	if wait <= n.cfg.DiskStall+installTime(n.trans.installing.Load()) {
+	wait := w.look(n.newestStep(), n.awake.ran.Load())
+	if wait <= n.cfg.DiskStall {
 		return nil
 	}
 	return fmt.Errorf("raft's main loop has not answered for %s", wait.Round(time.Second))
