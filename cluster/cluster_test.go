@@ -144,11 +144,15 @@ func freeAddr(t testing.TB) string {
 	}
 }
 
-func (c *testCluster) start(tn *testNode) {
+// start opens and starts a node; prepare is called between the two.
+func (c *testCluster) start(tn *testNode, prepare ...func(*Node)) {
 	c.t.Helper()
 	n, err := Open(tn.cfg, nil)
 	if err != nil {
 		c.t.Fatalf("open %s: %v", tn.cfg.ID, err)
+	}
+	for _, f := range prepare {
+		f(n)
 	}
 	c.mu.Lock()
 	tn.Node = n

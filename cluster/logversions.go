@@ -32,8 +32,8 @@ func (s *logStore) newestVersion() (uint8, error) {
 	if err != nil {
 		return 0, err
 	}
-	for v := len(s.versions) - 1; v > 1; v-- {
-		if i := s.versions[v].Load(); i > 0 && i >= first {
+	for v := len(s.versions) - 1; v > 1 && first > 0; v-- {
+		if s.versions[v].Load() >= first {
 			return uint8(v), nil
 		}
 	}
