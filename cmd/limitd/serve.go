@@ -149,7 +149,7 @@ func serve(ctx context.Context, cfg Config, self NodeConfig, join joining, log *
 	case sig := <-signals:
 		log.Info("stopping; a second signal stops at once", "signal", sig.String())
 	case gone = <-s.removed:
-		log.Info("stopping: this node is no member any more", "reason", gone.reason)
+		log.Info("stopping: the calls under way are answered first")
 	case err := <-s.failed:
 		return s.abandon(err)
 	}
@@ -164,7 +164,7 @@ func serve(ctx context.Context, cfg Config, self NodeConfig, join joining, log *
 	case err := <-s.failed:
 		return s.abandon(err)
 	case sig := <-signals:
-		return fmt.Errorf("stopped at once by a second signal (%v)", sig)
+		return fmt.Errorf("stopped at once by a signal (%v) while it was stopping", sig)
 	}
 }
 
