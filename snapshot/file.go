@@ -170,6 +170,10 @@ func update(path string, db *bolt.DB, fn func(*bolt.Tx) error) (sure bool, err e
 	if err == nil {
 		return true, nil
 	}
+	if at := (*os.PathError)(nil); errors.As(err, &at) {
+		err = at.Err // the name under which bolt opened the file may be an old one
+	}
+	err = fmt.Errorf("write %s: %w", path, err)
 	after, e := db.Begin(false) // does the file show a meta page of ours?
 	if e != nil {
 		return false, err

@@ -17,11 +17,8 @@ func (s *Store) write(fn func(*bolt.Tx) error) error {
 	}
 	defer s.unref(f)
 	sure, err := update(s.Path(), f.db, fn)
-	if err != nil {
-		err = fmt.Errorf("write %s: %w", s.Path(), err)
-		if !sure {
-			s.fail(err)
-		}
+	if !sure {
+		s.fail(err)
 	}
 	return err
 }

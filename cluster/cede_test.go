@@ -1,0 +1,137 @@
+package cluster
+
+import (
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"limitd/fsm"
+)
+
+// votesAsked gives the requests for a vote that n gets from now on.
+func votesAsked(t testing.TB, n *testNode) <-chan raft.RequestVoteRequest {
+	t.Helper()
+	seen := make(chan raft.Observation, 64)
+	r := n.raft.Load()
+	o := raft.NewObserver(seen, false, func(o *raft.Observation) bool { _, ok := o.Data.(raft.RequestVoteRequest); return ok })
+	r.RegisterObserver(o)
+	t.Cleanup(func() { r.DeregisterObserver(o) })
+	asked := make(chan raft.RequestVoteRequest, 64)
+	go func() {
+		for o := range seen {
+			asked <- o.Data.(raft.RequestVoteRequest)
+		}
+	}()
+	return asked
+}
+
+// Silence alone would leave clients without a leader for up to four heartbeat timeouts.
+func TestLeaderWhoseDiskHangsHandsOver(t *testing.T) {
+	t.Parallel()
+	c, disks := startBreakableCluster(t, func(cfg *Config) { cfg.Heartbeat, cfg.Election, cfg.Lease = time.Second, time.Second, time.Second })
+	l := c.leader()
+	put(t, l, "before")
+	asked := make(chan raft.RequestVoteRequest, 64)
+	for _, n := range c.others(l) {
+		votes := votesAsked(t, n)
+		go func() { asked <- <-votes }()
+	}
+	release := disks[l].holdWrites()
+	defer release()
+	go tryPut(l, "stuck")
+	next := c.leader(l)
+	if req := <-asked; !req.LeadershipTransfer {
+		t.Error("the others elected by themselves: nobody handed over to them")
+	}
+	put(t, next, "after")
+	if l.Leading() {
+		t.Error("the node with the stuck disk would still decide")
+	}
+	if l.leaderKnown() {
+		t.Error("a client of the node with the stuck disk would wait for a leader that cannot decide")
+	}
+	if _, ok := l.Touch(); ok {
+		t.Error("the node with the stuck disk still answers from its state")
+	}
+	release()
+	c.converge()
+	if has(l, "stuck") {
+		t.Error("the entry that was stuck took effect though another node has led since")
+	}
+}
+
+// The successor's disk may be the same one. Then nobody leads, and nothing is lost.
+func TestLeadershipHandedToANodeWhoseDiskHangsToo(t *testing.T) {
+	t.Parallel()
+	c, disks := startBreakableCluster(t)
+	l := c.leader()
+	put(t, l, "before")
+	releases := map[*testNode]func(){}
+	for _, n := range c.nodes {
+		releases[n] = disks[n].holdWrites()
+		defer releases[n]()
+	}
+	outcome := make(chan fsm.Outcome, 1)
+	go func() { _, o := tryPut(l, "stuck"); outcome <- o }()
+	eventually(t, "a successor that hangs as well", func() bool {
+		for _, n := range c.others(l) {
+			if n.stuck(n.clock.Boot()) {
+				return true
+			}
+		}
+		return false
+	})
+	for _, n := range c.others(l) {
+		releases[n]()
+	}
+	put(t, c.leader(l), "after")
+	releases[l]()
+	if o := <-outcome; o == fsm.Applied {
+		t.Error("the batch that was stuck in the old leader's disk took effect")
+	}
+	c.converge()
+	for _, n := range c.nodes {
+		if err := n.fatalReason(); err != nil {
+			t.Errorf("%s stopped: %v", n.cfg.ID, err)
+		}
+	}
+}
+
+// When the disk answers again before anybody was told to lead, the node leads on.
+func TestALeaderThatCannotHandOverLeadsOnWhenItsDiskAnswers(t *testing.T) {
+	t.Parallel()
+	c := newTestCluster(t, 1)
+	n := c.nodes[0]
+	disk := c.startBreakable(n)
+	put(t, n, "before")
+	release := disk.holdWrites()
+	defer release()
+	outcome := make(chan fsm.Outcome, 1)
+	go func() { _, o := tryPut(n, "stuck"); outcome <- o }()
+	eventually(t, "the node to cease to lead", func() bool { return !n.Leading() })
+	release()
+	if o := <-outcome; o != fsm.Applied {
+		t.Errorf("the batch that was stuck is %v, want applied", o)
+	}
+	put(t, n, "after")
+	eventually(t, "it to answer from its state again", func() bool { _, ok := n.Touch(); return ok })
+}
+
+func TestANodeWhoseDiskHangsCanBeClosed(t *testing.T) {
+	t.Parallel()
+	c := newTestCluster(t, 1)
+	n := c.nodes[0]
+	disk := c.startBreakable(n)
+	put(t, n, "before")
+	release := disk.holdWrites()
+	defer release()
+	n.background.Go(func() { disk.write() }) // a chore that writes, too
+	go tryPut(n, "stuck")
+	eventually(t, "a write to be under way", func() bool { return n.disk.writing.Load() != idle })
+	begun := time.Now()
+	err := n.Close()
+	if took := time.Since(begun); err == nil || took > 3*shutdownTime {
+		t.Errorf("closed after %s: %v", took, err)
+	}
+}
