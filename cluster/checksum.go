@@ -34,14 +34,18 @@ func appendEntrySum(dst []byte, l *raft.Log) []byte {
 // checkEntry checks a stored entry that was asked for by its index, and takes
 // the checksum off it.
 func checkEntry(index uint64, l *raft.Log) error {
+	x := l.Extensions
+	valid := len(x) == sumLen && binary.LittleEndian.Uint32(x[1:]) == entrySum(l)
 	switch {
+	case newerRow(x, valid):
+		return unknownRow(fmt.Sprintf("the row of entry %d", index), x[0])
 	case l.Index != index:
 		return fmt.Errorf("entry %d: the row says that it is entry %d", index, l.Index)
-	case len(l.Extensions) != sumLen:
+	case len(x) != sumLen:
 		return fmt.Errorf("entry %d: no checksum", index)
-	case l.Extensions[0] != rowVersion:
-		return fmt.Errorf("entry %d: row format %d is unknown to this version", index, l.Extensions[0])
-	case binary.LittleEndian.Uint32(l.Extensions[1:]) != entrySum(l):
+	case x[0] != rowVersion:
+		return fmt.Errorf("entry %d: the version of the row, %d", index, x[0])
+	case !valid:
 		return fmt.Errorf("entry %d: the checksum does not match", index)
 	}
 	l.Extensions = nil
@@ -62,14 +66,20 @@ func valueSum(key, value []byte) uint32 {
 
 // openValue checks a sealed value and returns what is in it.
 func openValue(key, sealed []byte) ([]byte, error) {
-	if len(sealed) < sumLen {
+	var value []byte
+	valid := false
+	if n := len(sealed) - 4; n > 0 {
+		value = sealed[1:n]
+		valid = binary.LittleEndian.Uint32(sealed[n:]) == valueSum(key, value)
+	}
+	switch {
+	case newerRow(sealed, valid):
+		return nil, unknownRow(fmt.Sprintf("the value of %s", key), sealed[0])
+	case len(sealed) < sumLen:
 		return nil, fmt.Errorf("value of %s: no checksum", key)
-	}
-	if sealed[0] != rowVersion {
-		return nil, fmt.Errorf("value of %s: format %d is unknown to this version", key, sealed[0])
-	}
-	value, sum := sealed[1:len(sealed)-4], sealed[len(sealed)-4:]
-	if binary.LittleEndian.Uint32(sum) != valueSum(key, value) {
+	case sealed[0] != rowVersion:
+		return nil, fmt.Errorf("value of %s: its version, %d", key, sealed[0])
+	case !valid:
 		return nil, fmt.Errorf("value of %s: the checksum does not match", key)
 	}
 	return value, nil

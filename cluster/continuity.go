@@ -60,7 +60,7 @@ func (n *Node) restoreIdentity(dir string) error {
 	if err == nil {
 		_, err = parseIdentity(b)
 	}
-	if !errors.Is(err, os.ErrNotExist) && !errors.Is(err, errIdentity) || errors.Is(err, errNewerIdentity) {
+	if !errors.Is(err, os.ErrNotExist) && !errors.Is(err, errIdentity) {
 		return nil
 	}
 	n.log.Warn("the identity file is written anew, by what the log says", "file", path, "raft_id", raftID, "reason", err)

@@ -27,9 +27,6 @@ const (
 // errIdentity is for an identity file that cannot be believed.
 var errIdentity = errors.New("damaged identity file")
 
-// errNewerIdentity is for one that may be whole, and that this release cannot read.
-var errNewerIdentity = fmt.Errorf("%w, or one that a newer release wrote", errIdentity)
-
 // castagnoli is the CRC32C polynomial.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -54,6 +51,9 @@ func loadIdentity(dataDir, id string) (raftID string, fresh bool, err error) {
 		return "", false, fmt.Errorf("read identity: %w", err)
 	}
 	raftID, err = parseIdentity(b)
+	if errors.Is(err, ErrVersion) {
+		return "", false, fmt.Errorf("%s: %w", path, err)
+	}
 	if err != nil {
 		return "", false, fmt.Errorf("%s: %w: put the right file back, if there is one", path, err)
 	}
@@ -85,11 +85,11 @@ func formatIdentity(raftID string) []byte {
 }
 
 func parseIdentity(b []byte) (raftID string, err error) {
-	header, rest, _ := strings.Cut(string(b), "\n")
+	_, rest, _ := strings.Cut(string(b), "\n")
 	raftID, _, _ = strings.Cut(rest, "\n")
-	switch {
-	case strings.HasPrefix(header, "limitd-identity ") && header != identityHeader && len(b) < 1024:
-		return "", fmt.Errorf("%w: it starts with %.40q, this release reads %q", errNewerIdentity, header, identityHeader)
+	switch err := newerText(b, identityHeader); {
+	case err != nil:
+		return "", err
 	case string(b) != string(formatIdentity(raftID)):
 		return "", fmt.Errorf("%w: header, lines or checksum are wrong", errIdentity)
 	case nodeID(raftID) == "" || checkRaftID(raftID) != nil:

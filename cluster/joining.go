@@ -6,7 +6,6 @@ import (
 	"hash/crc32"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 )
 
@@ -62,7 +61,9 @@ func (j *joining) load(dataDir string) error {
 	case err != nil:
 		return fmt.Errorf("read intent to join: %w", err)
 	}
-	if j.intent, err = parseJoining(b); err != nil {
+	if j.intent, err = parseJoining(b); errors.Is(err, ErrVersion) {
+		return fmt.Errorf("%s: %w", j.path, err)
+	} else if err != nil {
 		return fmt.Errorf("%s: %w. Remove the file; if the data directory holds no log yet, start the node with --join", j.path, err)
 	}
 	return nil
@@ -127,13 +128,13 @@ func formatJoining(i joinIntent) []byte {
 }
 
 func parseJoining(b []byte) (joinIntent, error) {
+	if err := newerText(b, joiningHeader); err != nil {
+		return "", err
+	}
 	for _, i := range []joinIntent{joinsAsVoter, joinsAsNonVoter} {
 		if string(b) == string(formatJoining(i)) {
 			return i, nil
 		}
-	}
-	if header, _, _ := strings.Cut(string(b), "\n"); strings.HasPrefix(header, "limitd-joining ") && header != joiningHeader && len(b) < 1024 {
-		return "", fmt.Errorf("%w: it starts with %.40q, this release reads %q: a newer release wrote it", errJoining, header, joiningHeader)
 	}
 	return "", fmt.Errorf("%w: header, line or checksum are wrong", errJoining)
 }

@@ -30,6 +30,8 @@ func damagedLog(path string, err error) error {
 		return fmt.Errorf("open raft log %s: another process has it open: stop that process, or give this node a directory of its own", path)
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("open raft log %s: %w", path, err)
+	case errors.Is(err, ErrVersion):
+		return fmt.Errorf("raft log %s: %w", path, err)
 	}
 	if !errors.Is(err, snapshot.ErrDamaged) { // else it says so, and names the file
 		err = fmt.Errorf("%s is damaged: %w", path, err)
@@ -64,7 +66,7 @@ func (n *Node) mend(err error) error {
 	var u untrusted
 	var m mended
 	switch {
-	case err == nil, errors.As(err, &m), errors.Is(err, ErrVersion), errors.Is(err, errNewerIdentity):
+	case err == nil, errors.As(err, &m), errors.Is(err, ErrVersion):
 		return err
 	case errors.As(err, &u), errors.Is(err, snapshot.ErrDamaged), errors.Is(err, fsm.ErrUntrusted), errors.Is(err, errIdentity):
 		return mended{err, n.cfg.mending()}

@@ -73,6 +73,9 @@ func readReplacement(dir string) (*replacement, error) {
 		return nil, err
 	}
 	rep, err := parseReplacement(b)
+	if errors.Is(err, ErrVersion) {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w: an offline command on this directory was interrupted; its new files are in %s, the old ones here or in the newest %s*: "+
 			"move them back by hand, or %s", path, err, nextDir, backupPrefix, otherSource)
@@ -81,6 +84,9 @@ func readReplacement(dir string) (*replacement, error) {
 }
 
 func parseReplacement(b []byte) (*replacement, error) {
+	if err := newerText(b, replacementHeader); err != nil {
+		return nil, err
+	}
 	header, rest, _ := strings.Cut(string(b), "\n")
 	body, sum, _ := strings.Cut(rest, "\n")
 	rep := &replacement{}
