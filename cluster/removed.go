@@ -63,7 +63,7 @@ func (n *Node) judgeOwnConfiguration() {
 
 // judgeMembership looks at what the others say of this node.
 func (n *Node) judgeMembership(answers []bootAnswer) {
-	listed, own := n.listedAt(), n.clusterID()
+	listed := n.listedAt()
 	var refusals string
 	known := false
 	for _, a := range answers {
@@ -72,7 +72,7 @@ func (n *Node) judgeMembership(answers []bootAnswer) {
 			if refusedAs(a.err, refusedStranger, refusedReceiver) && refusals == "" {
 				refusals = a.err.Error()
 			}
-		case listed == 0 || !s.isOf(own):
+		case listed == 0 || !n.isFellow(s):
 		default:
 			known = true
 			member, other := s.lists(n.raftID)
@@ -92,6 +92,18 @@ func (n *Node) judgeMembership(answers []bootAnswer) {
 	if refusals != "" && unknown > removedAfter {
 		n.noteRemoved(fmt.Sprintf("nobody knows it for %s: %s", removedAfter, refusals), "")
 	}
+}
+
+// isFellow says that a peer is of this node's cluster. A node that was started again
+// and has heard of no commit yet has not applied the cluster's id; it knows the
+// raft ids of the members.
+func (n *Node) isFellow(s *peerStatus) bool {
+	own := n.clusterID()
+	if own != [16]byte{} {
+		return s.isOf(own)
+	}
+	_, ok := findServer(n.configuration().Servers, s.RaftID)
+	return ok
 }
 
 // noteRemoved tells, once, that this node is no member any more.
