@@ -16,7 +16,7 @@ import (
 // Status is what RL.CLUSTER STATUS, INFO and RL.TIME show.
 type Status struct {
 	ID, RaftID, LeaderID, LeaderRaftID, LeaderResp string // LeaderResp: its RESP address
-	Role                                           string // leader, follower, candidate, nonvoter; waiting before the bootstrap
+	Role                                           string // leader, follower, candidate, nonvoter; before it is a member: waiting, joining; afterwards: none
 	ClusterID                                      string // hex; "": none yet
 	Generation, Term, Commit, Applied, Last        uint64
 	Time, Offset, WallOffset                       int64 // estimate of cluster time now; calendar offset; cluster time minus wall clock, ns
@@ -71,24 +71,35 @@ func (n *Node) Status() Status {
 	return s
 }
 
-// role is what this node is in raft.
+// role is what this node is in raft, as far as it knows itself: one that was taken in
+// a moment ago, and runs raft on an empty log, does not know it yet.
 func (n *Node) role() string {
-	r := n.raft.Load()
-	if r == nil {
-		return "waiting"
+	var servers []raft.Server
+	if r := n.raft.Load(); r != nil {
+		switch r.State() {
+		case raft.Leader:
+			return "leader"
+		case raft.Candidate:
+			return "candidate"
+		}
+		servers = n.configuration().Servers
 	}
-	switch r.State() {
-	case raft.Leader:
-		return "leader"
-	case raft.Candidate:
-		return "candidate"
-	}
-	for _, s := range n.configuration().Servers {
-		if s.ID == n.serverID() && s.Suffrage != raft.Voter {
+	for _, s := range servers {
+		switch {
+		case s.ID != n.serverID():
+		case s.Suffrage == raft.Voter:
+			return "follower"
+		default:
 			return "nonvoter"
 		}
 	}
-	return "follower"
+	switch {
+	case len(servers) > 0:
+		return "none"
+	case n.joining.wants() != joinsNot:
+		return "joining"
+	}
+	return "waiting"
 }
 
 func (n *Node) voters() (count int) {

@@ -82,7 +82,7 @@ type Limiter interface {
 type Status struct {
 	ID, RaftID           string
 	LeaderID, LeaderAddr string // empty: none known
-	Role                 string // leader, follower, candidate, nonvoter; waiting or joining before it is a member
+	Role                 string // leader, follower, candidate, nonvoter; before it is a member: waiting, joining; afterwards: none
 	ClusterID            string
 	Generation           uint64
 	Term                 uint64
