@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"limitd/cluster"
 )
 
 // serveFlags are the flags of `limitd serve`.
@@ -140,6 +142,9 @@ func serve(ctx context.Context, cfg Config, self NodeConfig, join joining, log *
 	defer signal.Stop(signals)
 
 	s, err := openServer(cfg, self, join, log)
+	if errors.Is(err, cluster.ErrVersion) {
+		return &fatalError{err} // as if it had met that while it ran
+	}
 	if err != nil {
 		return err
 	}

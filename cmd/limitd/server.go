@@ -49,9 +49,6 @@ func openServer(cfg Config, self NodeConfig, join joining, log *slog.Logger) (*s
 	}
 	s := newServer(log)
 	s.node, err = cluster.Open(s.clusterConfig(cfg, self, join), nil)
-	if errors.Is(err, cluster.ErrVersion) {
-		err = &fatalError{err} // as if it had met that while it ran
-	}
 	if err != nil {
 		return nil, err
 	}
