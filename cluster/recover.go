@@ -133,8 +133,11 @@ func prepareRecovery(dataDir string, self Member) (*replacement, error) {
 	return rep, rep.write(dataDir)
 }
 
+// ErrNoNode is for a directory that is no node's.
+var ErrNoNode = errors.New("holds no node")
+
 // NodeOf is the id of the node that a data directory belongs to, also while its
-// recovery is unfinished.
+// recovery is unfinished. The error wraps ErrNoNode if the directory is there and holds none.
 func NodeOf(dataDir string) (id string, err error) {
 	if err := checkNodeDir(dataDir); err != nil {
 		return "", err
@@ -168,5 +171,5 @@ func checkNodeDir(dataDir string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("data directory %s holds no node: name the directory in which %s, %s and %s of a surviving node are", dataDir, identityFile, logName, snapshotName)
+	return fmt.Errorf("data directory %s %w: name the directory in which %s, %s and %s of a surviving node are", dataDir, ErrNoNode, identityFile, logName, snapshotName)
 }

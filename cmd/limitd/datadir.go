@@ -24,7 +24,7 @@ func nodeID(dir, asked string) (string, error) {
 	switch {
 	case err == nil && asked != "" && asked != id:
 		return "", fmt.Errorf("--node %s: %s belongs to node %s", asked, dir, id)
-	case err == nil || errors.Is(err, errNoNode) && asked != "": // opening the node says more
+	case err == nil || errors.Is(err, errWhose) && asked != "": // opening the node says more
 		return cmp.Or(id, asked), nil
 	case !errors.Is(err, fs.ErrNotExist):
 		return "", err
@@ -43,8 +43,8 @@ func nodeID(dir, asked string) (string, error) {
 	return id, nil
 }
 
-// errNoNode is for a directory with an identity that cannot be read.
-var errNoNode = errors.New("it is not known which node this is: say --node")
+// errWhose is for a directory with a node whose identity cannot be read.
+var errWhose = errors.New("it is not known which node this is: say --node")
 
 // keptNodeID is the id that dir belongs to, or an fs.ErrNotExist. A directory that
 // was made with a configuration file, or restored, has only the node's identity.
@@ -52,9 +52,15 @@ func keptNodeID(dir string) (string, error) {
 	file := filepath.Join(dir, nodeIDFile)
 	kept, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Stat(dir); err != nil {
+			return "", err
+		}
 		id, err := cluster.NodeOf(dir)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			err = fmt.Errorf("%w (%w)", errNoNode, err)
+		switch {
+		case errors.Is(err, cluster.ErrNoNode):
+			err = fs.ErrNotExist
+		case err != nil:
+			err = fmt.Errorf("%w (%v)", errWhose, err)
 		}
 		return id, err
 	}

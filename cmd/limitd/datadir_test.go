@@ -63,6 +63,12 @@ func TestADirectoryMadeWithAFileKeepsItsID(t *testing.T) {
 	if id, err := nodeID(dir, "n1"); err != nil || id != "n1" {
 		t.Errorf("a damaged identity, asked for n1: %q, %v", id, err)
 	}
+	if err := os.Remove(filepath.Join(dir, "identity")); err != nil {
+		t.Fatal(err)
+	}
+	if id, err := nodeID(dir, ""); err == nil || !strings.Contains(err.Error(), "say --node") {
+		t.Errorf("a lost identity: %q, %v", id, err)
+	}
 	if _, err := os.Stat(filepath.Join(dir, nodeIDFile)); err == nil {
 		t.Error("a second note of the id was made")
 	}
