@@ -84,7 +84,7 @@ func TestPipelineOf10000(t *testing.T) {
 
 // Many clients write a whole pipeline before they read the first reply.
 func TestPipelineLargerThanTheSocketBuffers(t *testing.T) {
-	_, addr := listen(t, Config{WriteTimeout: 500 * time.Millisecond}, newFakeLimiter())
+	_, addr := listen(t, Config{WriteTimeout: 3 * time.Second}, newFakeLimiter())
 	c := dial(t, addr)
 	c.(*net.TCPConn).SetReadBuffer(128 << 10)
 	const n = 80000
