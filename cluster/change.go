@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -46,63 +45,140 @@ var ErrNotNow = errors.New("try again in a moment")
 const changeTime = 10 * time.Second
 
 // Change makes the change and returns when it is committed, on whatever node it is
-// asked for: the leader makes it. A change that is made already is no error, but to
-// remove an id that is no member's is one. An error says why nothing was changed,
-// or that it is not known and how to see.
+// asked for: the leader makes it. A change that is made already is no error. An
+// error says why nothing was changed, or that it is not known and how to see.
 //
-// The leader changes and transfers end, so a change is tried again until it is done
-// or refused, for about 10 s. A transfer is tried once: it would ask the next leader
-// to hand over too.
+// Leaders change and transfers end, so a change is tried again until it is done or
+// refused, for about 10 s. A transfer is done when another node leads than at first.
 func (n *Node) Change(c Change) error {
-	switch c.Op {
-	case ChangeTransfer:
-		_, err := n.changeOnce(changeOrder{Change: c}, n.transferTime())
-		return err
-	case ChangeLeave:
-		c.Op, c.ID = ChangeRemove, n.raftID
-	case ChangeJoin, ChangePromote, ChangeDemote, ChangeRemove:
-	default:
-		return fmt.Errorf("unknown change %.40q of the membership", string(c.Op))
+	if n.raft.Load() == nil {
+		return notNow("this node is in no cluster yet: %w", ErrNotNow)
 	}
 	if err := n.checkChange(&c); err != nil {
 		return err
 	}
 	ctx, cancel := n.awake.timeout(changeTime)
 	defer cancel()
-	return n.changeUntil(ctx, changeOrder{Change: c}, time.Now().Add(changeTime))
-}
-
-// Transfer hands the leadership to the node with this id, or to any voter that is
-// caught up if id is "". A node that does not lead asks the leader to.
-func (n *Node) Transfer(id string) error { return n.Change(Change{Op: ChangeTransfer, ID: id}) }
-
-// changeOrder is a change as the node that was asked gives it to the leader.
-type changeOrder struct {
-	Change
-	// Again says that the same was ordered before and it is not known what became
-	// of it: to remove what is no member is no error then.
-	Again bool `json:"again,omitempty"`
-}
-
-// changeUntil gives the order to whoever leads until it is done, refused, or ctx ends.
-func (n *Node) changeUntil(ctx context.Context, o changeOrder, end time.Time) error {
+	end := time.Now().Add(changeTime)
+	first, _ := n.leader()
+	inDoubt := false
 	for {
-		v, err := n.changeOnce(o, time.Until(end))
-		o.Again = o.Again || v == changeInDoubt
-		if v != changeLater && v != changeInDoubt {
+		err := n.order(c, time.Until(end))
+		switch verdictOf(err) {
+		case changeLater:
+		case changeInDoubt:
+			inDoubt = true
+		default:
 			return err
 		}
 		select {
 		case <-ctx.Done():
 		case <-n.stopping:
 		case <-time.After(n.cfg.Heartbeat / 4):
+			if now, _ := n.leader(); c.Op == ChangeTransfer && c.ID == "" && now != "" && now != first {
+				return nil
+			}
 			continue
 		}
-		if o.Again && o.Op != ChangeJoin { // a join may be repeated as it is
+		if inDoubt && c.Op != ChangeJoin { // a join may be asked for again as it is
 			return fmt.Errorf("it is not known whether this was done (%v): see `limitd cluster nodes`", err)
 		}
 		return err
 	}
+}
+
+// Transfer hands the leadership to the node with this id, or to any voter that is
+// caught up if id is "". A node that does not lead asks the leader to.
+func (n *Node) Transfer(id string) error { return n.Change(Change{Op: ChangeTransfer, ID: id}) }
+
+// checkChange says what is wrong with a change before anybody is asked, and makes a
+// node id the raft id that this node knows: the member that is meant is the one that
+// the operator saw, also when the order is repeated.
+func (n *Node) checkChange(c *Change) error {
+	switch c.Op {
+	case ChangeJoin:
+		if c.ID == "" {
+			return errors.New("join: no node is named")
+		}
+		return n.checkPeerAddress(c.Peer)
+	case ChangeLeave:
+		c.Op, c.ID = ChangeRemove, n.raftID
+		return nil
+	case ChangeTransfer:
+		return nil
+	case ChangePromote, ChangeDemote, ChangeRemove:
+	default:
+		return fmt.Errorf("unknown change %.40q of the membership", string(c.Op))
+	}
+	if c.ID == "" {
+		return fmt.Errorf("%s: no node is named", c.Op)
+	}
+	if s, ok := findServer(n.configuration().Servers, c.ID); ok {
+		c.ID = string(s.ID)
+	}
+	return nil
+}
+
+// findServer finds a member by its raft id or its node id.
+func findServer(servers []raft.Server, id string) (raft.Server, bool) {
+	for _, s := range servers {
+		if id != "" && (string(s.ID) == id || name(s) == id) {
+			return s, true
+		}
+	}
+	return raft.Server{}, false
+}
+
+// order gives the change to the leader once.
+func (n *Node) order(c Change, left time.Duration) error {
+	leader, addr := n.leader()
+	switch leader {
+	case "":
+		n.AwaitLeader(min(left, n.cfg.Election))
+		return passing("no leader is known")
+	case n.serverID():
+		ctx, cancel := n.awake.timeout(left)
+		defer cancel()
+		return n.makeChange(ctx, c)
+	}
+	b, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	reply, o := n.peers.call(addr, kindChange, b, left)
+	who := nodeID(string(leader)) + ", the leader,"
+	switch {
+	case o == fsm.Refused:
+		return passing(who + " was not reached, or does not lead any more")
+	case o != fsm.Applied || len(reply) == 0 || reply[0] > byte(changeInDoubt):
+		return &verdictError{changeInDoubt, errors.New(who + " did not answer")}
+	case reply[0] != byte(changeDone):
+		return &verdictError{changeVerdict(reply[0]), errors.New(string(reply[1:]))}
+	}
+	return nil
+}
+
+// answerChange handles kindChange: a Change as JSON in; its verdict out, and the
+// reason in words if that is not changeDone.
+func (n *Node) answerChange(payload []byte, timeout time.Duration, reply func([]byte)) {
+	n.background.Go(func() {
+		if leader, _ := n.leader(); leader != n.serverID() {
+			reply(nil)
+			return
+		}
+		ctx, cancel := n.awake.timeout(timeout * 9 / 10) // the answer must arrive before the caller gives up
+		defer cancel()
+		var c Change
+		err := json.Unmarshal(payload, &c)
+		if err == nil {
+			err = n.makeChange(ctx, c)
+		}
+		if err == nil {
+			reply([]byte{byte(changeDone)})
+			return
+		}
+		reply(append([]byte{byte(verdictOf(err))}, err.Error()...))
+	})
 }
 
 // changeVerdict says what became of an order. The numbers are on the wire.
@@ -151,87 +227,4 @@ func verdictOf(err error) changeVerdict {
 		return v.verdict
 	}
 	return changeRefused
-}
-
-// changeOnce gives the order to the leader once.
-func (n *Node) changeOnce(o changeOrder, left time.Duration) (changeVerdict, error) {
-	err := n.orderChange(o, left)
-	return verdictOf(err), err
-}
-
-func (n *Node) orderChange(o changeOrder, left time.Duration) error {
-	leader, addr := n.leader()
-	switch leader {
-	case "":
-		n.AwaitLeader(min(left, n.cfg.Election))
-		return passing("no leader is known")
-	case n.serverID():
-		ctx, cancel := n.awake.timeout(left)
-		defer cancel()
-		return n.makeChange(ctx, o)
-	}
-	b, err := json.Marshal(o)
-	if err != nil {
-		return err
-	}
-	reply, outcome := n.peers.call(addr, kindChange, b, left)
-	switch {
-	case outcome == fsm.Refused:
-		return passing(fmt.Sprintf("%s, the leader, was not reached, or does not lead any more", nodeID(string(leader))))
-	case outcome != fsm.Applied || len(reply) == 0 || reply[0] > byte(changeInDoubt):
-		return &verdictError{changeInDoubt, fmt.Errorf("%s, the leader, did not answer", nodeID(string(leader)))}
-	case reply[0] != byte(changeDone):
-		return &verdictError{changeVerdict(reply[0]), errors.New(string(reply[1:]))}
-	}
-	return nil
-}
-
-// answerChange handles kindChange: a changeOrder as JSON in; its verdict out, and
-// for all but changeDone the reason in words.
-func (n *Node) answerChange(payload []byte, timeout time.Duration, reply func([]byte)) {
-	var o changeOrder
-	if err := json.Unmarshal(payload, &o); err != nil {
-		reply(append([]byte{byte(changeRefused)}, "damaged order of a change: "+err.Error()...))
-		return
-	}
-	n.background.Go(func() {
-		if leader, _ := n.leader(); leader != n.serverID() {
-			reply(nil)
-			return
-		}
-		ctx, cancel := n.awake.timeout(timeout * 9 / 10) // the answer must arrive before the caller gives up
-		defer cancel()
-		err := n.makeChange(ctx, o)
-		if err == nil {
-			reply([]byte{byte(changeDone)})
-			return
-		}
-		reply(append([]byte{byte(verdictOf(err))}, err.Error()...))
-	})
-}
-
-// checkChange says what is wrong with a change before anybody is asked, and makes a
-// node id the raft id that this node knows: the member that is meant is the one that
-// the operator saw, also when the order is repeated.
-func (n *Node) checkChange(c *Change) error {
-	if c.ID == "" {
-		return fmt.Errorf("%s: no node is named", c.Op)
-	}
-	if c.Op == ChangeJoin {
-		return n.checkPeerAddress(c.Peer)
-	}
-	if s, ok := findServer(n.configuration().Servers, c.ID); ok {
-		c.ID = string(s.ID)
-	}
-	return nil
-}
-
-// findServer finds a member by its raft id or its node id.
-func findServer(servers []raft.Server, id string) (raft.Server, bool) {
-	for _, s := range servers {
-		if string(s.ID) == id || nodeID(string(s.ID)) == id {
-			return s, true
-		}
-	}
-	return raft.Server{}, false
 }

@@ -17,9 +17,9 @@ import (
 
 // makeChange makes a change on the leader. A node that does not lead, or not yet,
 // returns an error that passes.
-func (n *Node) makeChange(ctx context.Context, o changeOrder) error {
-	if o.Op == ChangeTransfer {
-		return n.handOver(o.ID)
+func (n *Node) makeChange(ctx context.Context, c Change) error {
+	if c.Op == ChangeTransfer {
+		return n.handOver(c.ID)
 	}
 	select {
 	case n.changing <- struct{}{}:
@@ -33,31 +33,32 @@ func (n *Node) makeChange(ctx context.Context, o changeOrder) error {
 	if err != nil {
 		return err
 	}
-	if o.Op == ChangeJoin {
-		return n.takeIn(ctx, base, o.Change)
+	if c.Op == ChangeJoin {
+		return n.takeIn(ctx, base, c)
 	}
-	s, ok := findServer(base.servers, o.ID)
+	s, ok := findServer(base.servers, c.ID)
 	if !ok {
-		return n.notMember(base, o)
+		return n.notMember(base, c)
 	}
-	switch o.Op {
+	switch c.Op {
 	case ChangePromote:
-		return n.promote(ctx, base, s, o.Force)
+		return n.promote(ctx, base, s, c.Force)
 	case ChangeDemote, ChangeRemove:
-		return n.takeOut(ctx, base, s, o)
+		return n.takeOut(ctx, base, s, c)
 	}
-	return fmt.Errorf("unknown change %.40q of the membership: the nodes have different versions", string(o.Op))
+	return fmt.Errorf("unknown change %.40q of the membership: the nodes have different versions", string(c.Op))
 }
 
-// notMember is the answer to a change of somebody who is no member.
-func (n *Node) notMember(base indexedConfiguration, o changeOrder) error {
-	if o.Op == ChangeRemove && o.Again {
+// notMember is the answer to a change of somebody who is no member. Who was one, or
+// may be one, is removed already.
+func (n *Node) notMember(base indexedConfiguration, c Change) error {
+	if s, ok := findServer(base.servers, nodeID(c.ID)); ok {
+		return fmt.Errorf("%s is no member of the cluster; the member %s is %s", c.ID, nodeID(c.ID), s.ID)
+	}
+	if _, listed := n.cfg.member(c.ID); c.Op == ChangeRemove && (listed || n.configs.hasSeen(c.ID)) {
 		return nil
 	}
-	if s, ok := findServer(base.servers, nodeID(o.ID)); ok {
-		return fmt.Errorf("%s is no member of the cluster; the member %s is %s", o.ID, nodeID(o.ID), s.ID)
-	}
-	return fmt.Errorf("%s is no member of the cluster: `limitd cluster nodes` lists them", o.ID)
+	return fmt.Errorf("%s is no member of the cluster: `limitd cluster nodes` lists them", c.ID)
 }
 
 // settledConfiguration waits until this node may decide as leader and its newest
@@ -102,8 +103,8 @@ func (n *Node) promote(ctx context.Context, base indexedConfiguration, s raft.Se
 
 // takeOut demotes or removes a member. A leader cannot do that to itself: it hands
 // over, and whoever asked asks the next one.
-func (n *Node) takeOut(ctx context.Context, base indexedConfiguration, s raft.Server, o changeOrder) error {
-	removes := o.Op == ChangeRemove
+func (n *Node) takeOut(ctx context.Context, base indexedConfiguration, s raft.Server, c Change) error {
+	removes := c.Op == ChangeRemove
 	if s.Suffrage != raft.Voter && !removes {
 		return nil
 	}
@@ -114,9 +115,9 @@ func (n *Node) takeOut(ctx context.Context, base indexedConfiguration, s raft.Se
 			doing = "removing"
 		}
 		if len(rest) == 0 {
-			return fmt.Errorf("%s is the only voter: without one there is no cluster; promote another member first", name(s))
+			return fmt.Errorf("%s is the last voter, and without one there is no cluster: promote another member first", name(s))
 		}
-		if !o.Force {
+		if !c.Force {
 			if err := n.checkQuorum(ctx, fmt.Sprintf("after %s %s there are", doing, name(s)), rest); err != nil {
 				return err
 			}
@@ -124,7 +125,7 @@ func (n *Node) takeOut(ctx context.Context, base indexedConfiguration, s raft.Se
 	}
 	if s.ID == n.serverID() {
 		if err := n.handOver(""); err != nil {
-			return err
+			return passing(fmt.Sprintf("%s leads and cannot hand over: %v", name(s), err))
 		}
 		return passing(name(s) + " has handed the leadership over, and the next leader makes the change")
 	}

@@ -216,18 +216,20 @@ func (c *testCluster) others(tn *testNode) []*testNode {
 	return rest
 }
 
+var errCut = errors.New("cut")
+
 // sever cuts raft's links between a node and all others, both ways.
 func (c *testCluster) sever(tn *testNode) {
 	c.t.Helper()
 	for _, n := range c.nodes {
 		eventually(c.t, n.cfg.ID+" to run raft", func() bool { return n.raft.Load() != nil })
 	}
-	all := func(raft.ServerID) error { return errors.New("cut") }
+	all := func(raft.ServerID) error { return errCut }
 	tn.trans.cut.Store(&all)
 	for _, o := range c.others(tn) {
 		one := func(id raft.ServerID) error {
 			if id == tn.serverID() {
-				return errors.New("cut")
+				return errCut
 			}
 			return nil
 		}

@@ -19,6 +19,7 @@ type configurations struct {
 	listed    uint64               // newest index at which this node is a member, by its own log or by what others tell; 0: not known
 	member    bool                 // one has listed this node
 	voted     bool                 // this node has been a voter, by a committed one
+	seen      map[string]bool      // raft ids and node ids that were in one since the start
 	news      broadcast            // there is another one
 }
 
@@ -39,6 +40,8 @@ func (c indexedConfiguration) lists(raftID raft.ServerID) bool {
 // not known until another node tells.
 func (c *configurations) load(self raft.ServerID, snapshot, log indexedConfiguration) {
 	c.committed, c.newest = snapshot, snapshot
+	c.see(snapshot.servers)
+	c.see(log.servers)
 	if log.index > snapshot.index {
 		c.newest = log
 	}
@@ -55,6 +58,7 @@ func (c *configurations) load(self raft.ServerID, snapshot, log indexedConfigura
 func (c *configurations) noteStored(self raft.ServerID, index uint64, servers []raft.Server) {
 	c.mu.Lock()
 	c.newest = indexedConfiguration{index, servers}
+	c.see(servers)
 	if c.newest.lists(self) {
 		c.listed, c.member = max(c.listed, index), true
 	}
@@ -67,6 +71,7 @@ func (c *configurations) noteCommitted(self raft.ServerID, index uint64, servers
 	c.mu.Lock()
 	if index > c.committed.index {
 		c.committed = indexedConfiguration{index, servers}
+		c.see(servers)
 		if c.committed.lists(self) {
 			c.listed, c.member = max(c.listed, index), true
 		}
@@ -74,6 +79,23 @@ func (c *configurations) noteCommitted(self raft.ServerID, index uint64, servers
 	}
 	c.mu.Unlock()
 	c.news.announce()
+}
+
+// see takes down who is a member. c.mu is held, or nobody else knows c yet.
+func (c *configurations) see(servers []raft.Server) {
+	if c.seen == nil {
+		c.seen = map[string]bool{}
+	}
+	for _, s := range servers {
+		c.seen[string(s.ID)], c.seen[name(s)] = true, true
+	}
+}
+
+// hasSeen says whether a raft id or node id was a member since this process started.
+func (c *configurations) hasSeen(id string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.seen[id]
 }
 
 // isListed says whether the newest configuration has this node.

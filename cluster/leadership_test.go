@@ -228,12 +228,12 @@ func TestTransfersAreSpaced(t *testing.T) {
 	c := startTestCluster(t, 3)
 	l := c.leader()
 	l.transferred.Store(l.clock.Boot())
-	if err := l.Transfer(""); err == nil || !strings.Contains(err.Error(), "has just ended") {
+	if err := l.handOver(""); err == nil || !strings.Contains(err.Error(), "has just ended") {
 		t.Errorf("right after a transfer: %v", err)
 	}
 	l.transferred.Store(0)
 	l.transferring.Store(true)
-	if err := l.Transfer(""); err == nil || !strings.Contains(err.Error(), "under way") {
+	if err := l.handOver(""); err == nil || !strings.Contains(err.Error(), "under way") {
 		t.Errorf("during a transfer: %v", err)
 	}
 	if _, ok := l.Touch(); ok || l.Leading() {

@@ -36,6 +36,7 @@ type Node struct {
 	trans    *transport
 	cache    *raft.LogCache
 	stored   raft.Configuration // what the stores held at Open
+	logged   lineage            // that of the log at Open, if it holds the beginning
 	raft     atomic.Pointer[raft.Raft]
 
 	configs  configurations
@@ -119,6 +120,9 @@ func (n *Node) openStores() (err error) {
 		return err
 	}
 	if err := n.checkContinuity(); err != nil {
+		return err
+	}
+	if err := n.findLineage(); err != nil {
 		return err
 	}
 	return n.checkVersions()

@@ -57,7 +57,7 @@ func (n *Node) wantsVote(s raft.Server) bool {
 func (n *Node) promoteOne(id raft.ServerID) error {
 	ctx, cancel := n.awake.timeout(changeTime / 2)
 	defer cancel()
-	return n.makeChange(ctx, changeOrder{Change: Change{Op: ChangePromote, ID: string(id)}})
+	return n.makeChange(ctx, Change{Op: ChangePromote, ID: string(id)})
 }
 
 // caughtUp says what a member lacks of the leader's log and state, nil: nothing that matters.

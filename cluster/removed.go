@@ -20,10 +20,11 @@ const removedAfter = 10 * time.Second
 
 // removal is what is known of this node's end as a member.
 type removal struct {
-	mu       sync.Mutex
-	why      error
-	unknown  lasting[string] // by the words of those that refuse this node
-	mismatch string          // peer address that was warned of
+	mu  sync.Mutex
+	why error
+
+	refusal lasting[string] // why nobody but strangers answers; pollOnce's
+	warned  string          // the peer address that was warned of; followMembership's
 }
 
 // reason is why this node is no member any more, nil: it is, or it is not known.
@@ -58,52 +59,62 @@ func (n *Node) judgeOwnConfiguration() {
 			n.log.Warn("this node has its vote, and cannot forget that it wanted one", "error", err)
 		}
 	}
-	n.warnOfAddress(c)
+	newest, _ := n.newestConfiguration()
+	n.warnOfAddress(newest)
+}
+
+// heardOfSelf is what the others' answers tell a node of itself.
+type heardOfSelf struct {
+	removed string // by what it is known that it is no member; "": it is not known
+	other   string // the member that has its node id now
+	known   bool   // a node of its cluster told a configuration, if an old one
+	refusal string // why it was refused
+}
+
+// hearOfSelf judges a round of answers. listed is the newest index at which this
+// node was a member; fellow says who is of its cluster.
+func hearOfSelf(self string, listed uint64, fellow func(*peerStatus) bool, answers []bootAnswer) (h heardOfSelf) {
+	for _, a := range answers {
+		s := a.status
+		switch {
+		case s == nil && h.refusal == "" && refusedAs(a.err, refusedStranger, refusedReceiver):
+			h.refusal = a.err.Error()
+		case s == nil || !fellow(s) || len(s.Servers) == 0:
+		default:
+			h.known = true
+			if is, other := s.lists(self); !is && s.ConfigCommitted && s.ConfigIndex > listed {
+				h.removed, h.other = fmt.Sprintf("configuration %d, as %s says", s.ConfigIndex, s.RaftID), other
+			}
+		}
+	}
+	return h
+}
+
+// fellow says that a status is of a node of this node's cluster. As long as this
+// node does not know its cluster's id, it is enough that it knows the raft id.
+func (n *Node) fellow(s *peerStatus) bool {
+	of := n.lineage().cluster
+	return s.isOf(of) || of == [16]byte{} && n.configs.hasSeen(s.RaftID)
 }
 
 // judgeMembership looks at what the others say of this node.
 func (n *Node) judgeMembership(answers []bootAnswer) {
 	listed := n.listedAt()
-	var refusals string
-	known := false
-	for _, a := range answers {
-		switch s := a.status; {
-		case s == nil:
-			if refusedAs(a.err, refusedStranger, refusedReceiver) && refusals == "" {
-				refusals = a.err.Error()
-			}
-		case listed == 0 || !n.isFellow(s):
-		default:
-			known = true
-			member, other := s.lists(n.raftID)
-			if !member && s.ConfigCommitted && s.ConfigIndex > listed {
-				n.noteRemoved(fmt.Sprintf("configuration %d, as %s says", s.ConfigIndex, s.RaftID), other)
-				return
-			}
-		}
+	if listed == 0 {
+		return // it was taken in a moment ago
 	}
-	n.removed.mu.Lock()
-	heard := n.clock.Boot()-n.arrivals.heard.Load() < int64(removedAfter) && n.arrivals.heard.Load() != 0
-	if known || heard || n.Leading() {
-		refusals = ""
+	h := hearOfSelf(n.raftID, listed, n.fellow, answers)
+	at := n.arrivals.heard.Load()
+	if h.known || n.Leading() || at != 0 && n.clock.Boot()-at < int64(removedAfter) {
+		h.refusal = ""
 	}
-	unknown := n.removed.unknown.look(refusals, n.awake.ran.Load())
-	n.removed.mu.Unlock()
-	if refusals != "" && unknown > removedAfter {
-		n.noteRemoved(fmt.Sprintf("nobody knows it for %s: %s", removedAfter, refusals), "")
+	refused := n.removed.refusal.look(h.refusal, n.awake.ran.Load())
+	switch {
+	case h.removed != "":
+		n.noteRemoved(h.removed, h.other)
+	case h.refusal != "" && refused >= removedAfter:
+		n.noteRemoved(fmt.Sprintf("nobody has known it for %s: %s", removedAfter, h.refusal), "")
 	}
-}
-
-// isFellow says that a peer is of this node's cluster. A node that was started again
-// and has heard of no commit yet has not applied the cluster's id; it knows the
-// raft ids of the members.
-func (n *Node) isFellow(s *peerStatus) bool {
-	own := n.clusterID()
-	if own != [16]byte{} {
-		return s.isOf(own)
-	}
-	_, ok := findServer(n.configuration().Servers, s.RaftID)
-	return ok
 }
 
 // noteRemoved tells, once, that this node is no member any more.
@@ -167,10 +178,10 @@ func (n *Node) leaderByHearsay() (raft.ServerID, string) {
 func (n *Node) warnOfAddress(c indexedConfiguration) {
 	own := n.cfg.self().Peer
 	for _, s := range c.servers {
-		if s.ID != n.serverID() || string(s.Address) == own || n.removed.mismatch == string(s.Address) {
+		if s.ID != n.serverID() || string(s.Address) == own || n.removed.warned == string(s.Address) {
 			continue
 		}
-		n.removed.mismatch = string(s.Address)
+		n.removed.warned = string(s.Address)
 		n.log.Warn("the cluster looks for this node at another peer address than the one that it listens on: start it with that one, or move the member",
 			"cluster_has", s.Address, "listens_on", own, "to_move", joinLine(n.cfg.self(), ""))
 	}

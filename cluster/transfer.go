@@ -94,7 +94,7 @@ func (n *Node) successor(id string) (raft.Server, error) {
 		if id != "" {
 			return raft.Server{}, fmt.Errorf("%s is no member of the cluster", id)
 		}
-		return raft.Server{}, passing("there is no other voter that answers and is caught up")
+		return raft.Server{}, notNow("there is no other voter that answers and is caught up")
 	}
 	return best, nil
 }
