@@ -167,7 +167,7 @@ func TestConfigCheckNamesKeyAndLine(t *testing.T) {
 }
 
 func TestEveryVerbHasHelpWithAnExample(t *testing.T) {
-	for _, verb := range []string{"serve", "local", "cluster status", "cluster nodes", "cluster transfer", "throttle", "snapshot save", "snapshot inspect", "config check", "version"} {
+	for _, verb := range []string{"serve", "local", "cluster status", "cluster nodes", "cluster wait", "cluster join", "cluster promote", "cluster demote", "cluster remove", "cluster leave", "cluster transfer", "throttle", "snapshot save", "snapshot inspect", "config check", "version"} {
 		stdout, _, code := limitd(t, append(strings.Fields(verb), "--help")...)
 		if code != 0 || !strings.Contains(stdout, "Examples:\n  limitd "+verb) {
 			t.Errorf("limitd %s --help: code %d\n%s", verb, code, stdout)
