@@ -43,6 +43,25 @@
 //   - A transfer of leadership can leave raft refusing writes for ever: one at a
 //     time, to a voter that is close, with a rest after it (transfer.go).
 //
+// # Membership
+//
+// The first node listed founds the cluster, once all listed nodes have answered
+// that they are empty (bootstrap.go). Later ones join ([Config.Join], join.go): the
+// leader asks the node whether it is what it shall be (invite.go) and makes it a
+// non-voter, and gives it its vote when it is caught up (promote.go). What a node wants
+// to be it keeps itself (joining.go), so a change of the leader loses nothing. A node
+// never runs raft on an empty log before it knows that it is a member: it would grant
+// its vote to anybody.
+//
+// [Node.Change] is asked of any node and made by the leader, one change at a time, on
+// the committed configuration (change.go, change_leader.go). One after which too few
+// voters would answer is refused (quorum.go). A leader that shall go hands over first.
+//
+// Raft tells neither the index of a configuration nor whether it is committed
+// (configurations.go), and it does not tell a follower that it was removed. A node
+// learns that from a committed configuration, its own or another node's, that is
+// newer than the newest one with it (removed.go); then [Config.Removed] is called.
+//
 // # Stopping
 //
 // Whatever makes going on unsafe is given to Config.Fatal, once: a failed write, a
@@ -50,12 +69,19 @@
 // is given time before that is given time in which the process ran (awake.go): a
 // machine that slept, or a process that was stopped, is no failure.
 //
+// # When the majority is lost
+//
+// [Recover] makes one survivor, while it is stopped, the only voter of its cluster,
+// and [RestoreDir] a saved state the beginning of a new one. Both build the files of
+// the new node beside; no node starts with a part of them (replacement.go). Who was
+// left behind by a recovery is refused by the generation in the handshake.
+//
 // # The peer port
 //
 // Everything between nodes goes over one port each (peers.go): raft's own streams,
 // forwarded requests, and questions. Both ends check the other's raft id and
 // cluster id first; a raft id is made with its data directory, so a wiped disk
-// comes back as a stranger. FORMAT.md describes what is on the wire and in the
+// comes back as a stranger (handshake.go). FORMAT.md describes what is on the wire and in the
 // rows of the log.
 //
 // The package imports fsm and snapshot, and nothing else of limitd.

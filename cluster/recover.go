@@ -55,7 +55,7 @@ type Recovery struct {
 const otherSource = "recover another surviving node, or restore a saved state (limitd snapshot restore)"
 
 // Inspect reads the data directory of a stopped node, applies its log to a state in
-// memory and says what came out. It changes nothing.
+// memory and says what came out. It changes nothing but the lock file.
 func Inspect(dataDir string) (Survey, error) {
 	lock, err := lockStopped(dataDir)
 	if err != nil {

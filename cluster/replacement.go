@@ -31,7 +31,7 @@ var replaced = []string{identityFile, snapshotName, logName}
 
 // outdated are files that the new node does not need: how the old one came into its
 // cluster.
-var outdated = []string{"joining"}
+var outdated = []string{joiningFile}
 
 // The commands that replace files.
 const (

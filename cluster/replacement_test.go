@@ -47,3 +47,25 @@ func TestDamagedUnfinishedFileIsNamedAndKeepsTheNodeStopped(t *testing.T) {
 		}
 	}
 }
+
+func FuzzUnfinishedFile(f *testing.F) {
+	golden, err := os.ReadFile("testdata/unfinished_v1.golden")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(golden)
+	f.Add([]byte(replacementHeader + "\n{}\n00000000\n"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		rep, err := parseReplacement(b)
+		if err != nil {
+			return
+		}
+		again, err := rep.format()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := parseReplacement(again); err != nil || !reflect.DeepEqual(got, rep) {
+			t.Errorf("%q is written as %q, which reads as %+v, %v", b, again, got, err)
+		}
+	})
+}
