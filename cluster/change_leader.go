@@ -115,7 +115,7 @@ func (n *Node) takeOut(ctx context.Context, base indexedConfiguration, s raft.Se
 			doing = "removing"
 		}
 		if len(rest) == 0 {
-			return fmt.Errorf("%s is the last voter, and without one there is no cluster: promote another member first", name(s))
+			return fmt.Errorf("%s is the only voter, and without one there is no cluster: promote another member first", name(s))
 		}
 		if !c.Force {
 			if err := n.checkQuorum(ctx, fmt.Sprintf("after %s %s there are", doing, name(s)), rest); err != nil {

@@ -156,7 +156,7 @@ func TestChangesThatWouldLoseTheQuorum(t *testing.T) {
 	up.awaitRemoved()
 	for _, force := range []bool{false, true} {
 		for _, op := range []ChangeOp{ChangeRemove, ChangeDemote, ChangeLeave} {
-			c.refuses(l, Change{Op: op, ID: l.cfg.ID, Force: force}, "last voter")
+			c.refuses(l, Change{Op: op, ID: l.cfg.ID, Force: force}, "the only voter")
 		}
 	}
 	put(t, l, "alone")
