@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -83,6 +84,9 @@ func TestSavedSnapshotsOfEqualStatesAreEqual(t *testing.T) {
 		put(t, c.leader(), key)
 	}
 	c.converge()
+	eventually(t, "all to know what all read", func() bool { // one version has one way to write a state
+		return !slices.ContainsFunc(c.nodes, func(n *testNode) bool { return n.writes() != ownVersions })
+	})
 	var first []byte
 	for _, n := range c.nodes {
 		path, err := n.SaveSnapshot()
