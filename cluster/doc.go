@@ -38,6 +38,10 @@
 //   - The log must continue the snapshot, before raft starts and after an install:
 //     raft would keep a log of another history and send its entries to others
 //     (continuity.go).
+//   - The main loop waits for a snapshot that is being sent to it: it is freed when the
+//     sender stalls and somebody asks for the vote (install.go). The leader keeps the
+//     log behind the snapshot until its receiver has caught up; compacted away
+//     meanwhile, the receiver would need the next one, and the next (trailing.go).
 //   - Leadership, as raft tells it, is not yet leadership: a barrier, the same term
 //     after it, a clock, a first batch come first (leadership.go).
 //   - A transfer of leadership can leave raft refusing writes for ever: one at a

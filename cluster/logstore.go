@@ -37,6 +37,8 @@ type logStore struct {
 
 	mu    sync.Mutex
 	sizes [maxTrailing]uint32 // bytes of the newest entries, by index modulo length
+
+	written atomic.Uint64 // bytes of entries since the start
 }
 
 var _ raft.LogStore = (*logStore)(nil)
@@ -105,6 +107,7 @@ func (s *logStore) stored(logs []*raft.Log) {
 	s.mu.Lock()
 	for _, l := range logs {
 		s.sizes[l.Index%maxTrailing] = uint32(len(l.Data))
+		s.written.Add(uint64(len(l.Data)))
 	}
 	s.mu.Unlock()
 	if n := len(logs); n > 0 {

@@ -111,28 +111,6 @@ func (n *Node) takeSnapshot(r *raft.Raft) error {
 	}
 }
 
-// setTrailing keeps the log behind a snapshot within its bytes, and long enough
-// that a follower that was away for a moment needs no snapshot.
-func (n *Node) setTrailing(r *raft.Raft) {
-	first, err := n.logs.FirstIndex()
-	if err != nil {
-		return
-	}
-	last, err := n.logs.LastIndex()
-	if err != nil {
-		return
-	}
-	c := r.ReloadableConfig()
-	want := n.logs.trailing(n.cfg.TrailingBytes, first, last)
-	if diff := max(want, c.TrailingLogs) - min(want, c.TrailingLogs); diff*10 <= c.TrailingLogs {
-		return
-	}
-	c.TrailingLogs = want
-	if err := r.ReloadConfig(c); err != nil {
-		n.log.Warn("cannot set how much of the log stays behind a snapshot", "error", err)
-	}
-}
-
 // proposeTicks keeps an idle leader's log moving, and looks on when that does not
 // succeed. A tick may wait for ever, for the turn or for its own entry; the look
 // must not.

@@ -107,15 +107,20 @@ func (a peerAddr) String() string  { return string(a) }
 
 // progressReader bounds each read inside a message by limit and leaves the wait
 // for a message to begin unbounded. Its user clears inMessage when a message has
-// ended. Not for concurrent readers.
+// ended. After an error it reads nothing more: the rest of a message that was cut
+// off must not be taken for the next one. Not for concurrent readers.
 type progressReader struct {
 	net.Conn
 	limit     time.Duration
 	inMessage bool
 	armed     bool // a read deadline is set
+	err       error
 }
 
 func (r *progressReader) Read(b []byte) (int, error) {
+	if r.err != nil {
+		return 0, r.err
+	}
 	if r.inMessage {
 		r.SetReadDeadline(time.Now().Add(r.limit))
 		r.armed = true
@@ -127,6 +132,7 @@ func (r *progressReader) Read(b []byte) (int, error) {
 	if n > 0 {
 		r.inMessage = true
 	}
+	r.err = err
 	return n, err
 }
 

@@ -3,6 +3,7 @@ package cluster
 import (
 	"errors"
 	"io"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -33,7 +34,10 @@ type transport struct {
 	cut  atomic.Pointer[func(raft.ServerID) error] // tests cut the network here
 
 	installs atomic.Int64 // snapshots that are being installed here
+	bodies   sync.Map     // *body: of them
 	progress atomic.Int64 // boot clock of the newest step of one
+	holds    holds
+	slow     atomic.Pointer[func(io.Reader) io.Reader] // tests hold a snapshot up here that is being sent
 }
 
 var (
@@ -89,8 +93,13 @@ func (t *transport) receive() {
 		switch req := rpc.Command.(type) {
 		case *raft.AppendEntriesRequest:
 			t.node.heard(req)
+			if r := t.node.raft.Load(); r != nil && req.Term > r.CurrentTerm() {
+				t.freeLoop()
+			}
 		case *raft.InstallSnapshotRequest:
 			rpc = t.watchInstall(rpc)
+		case *raft.RequestVoteRequest, *raft.RequestPreVoteRequest:
+			t.freeLoop()
 		}
 		if !t.deliver(rpc) {
 			return
@@ -167,17 +176,6 @@ func (t *transport) RequestPreVote(id raft.ServerID, target raft.ServerAddress, 
 		return err
 	}
 	return t.NetworkTransport.RequestPreVote(id, target, req, resp)
-}
-
-// InstallSnapshot implements raft.Transport.
-func (t *transport) InstallSnapshot(id raft.ServerID, target raft.ServerAddress, req *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, data io.Reader) error {
-	if err := t.severed(id); err != nil {
-		return err
-	}
-	if err := t.node.fitStream(id, req, data); err != nil {
-		return err
-	}
-	return t.NetworkTransport.InstallSnapshot(id, target, req, resp, data)
 }
 
 // severed is the error of a link that a test has cut.
