@@ -61,7 +61,7 @@ func decideBootstrap(self Member, raftID string, members []Member, answers []boo
 	if exists != nil {
 		for _, sv := range exists.Servers {
 			switch {
-			case sv.RaftID == raftID && exists.stands():
+			case sv.RaftID == raftID && (exists.stands() || sv.Voter): // an empty voter is one of the founders
 				return bootDecision{action: bootRun}
 			case sv.RaftID == raftID:
 				return bootDecision{reason: "this node is being taken in"}

@@ -37,6 +37,15 @@ func memberOf(raftID string, index uint64, servers ...string) peerStatus {
 	return s
 }
 
+// uncommitted is a status whose configuration may be taken back, with or without votes.
+func uncommitted(s peerStatus, votes bool) peerStatus {
+	s.ConfigCommitted = false
+	for i := range s.Servers {
+		s.Servers[i].Voter = votes
+	}
+	return s
+}
+
 func TestBootstrapDecision(t *testing.T) {
 	stranger := &refusal{code: refusedStranger, raftID: id3, text: "n1-00000001 is no member, but n1-000000ff is"}
 	for _, c := range []struct {
@@ -63,6 +72,10 @@ func TestBootstrapDecision(t *testing.T) {
 		{"a cluster has us", 2, []bootAnswer{says(1, memberOf(id1, 1, id1, id2, id3)), silent(3, nil)}, bootRun, nil},
 		{"a cluster has us, who are first", 1, []bootAnswer{says(2, memberOf(id2, 1, id1, id2, id3)), says(3, emptyNode(id3))}, bootRun, nil},
 		{"an older configuration has us not yet", 2, []bootAnswer{says(1, memberOf(id1, 9, id1, id2, id3)), says(3, memberOf(id3, 5, id1, old2, id3))}, bootRun, nil},
+
+		{"a configuration that is not committed has us, without a vote", 2, []bootAnswer{says(1, uncommitted(memberOf(id1, 9, id1, id2), false)), silent(3, nil)}, bootWait, []string{"is being taken in"}},
+		{"a configuration that is not committed has us, and needs our vote", 2, []bootAnswer{says(1, uncommitted(memberOf(id1, 9, id1, id2), true)), silent(3, nil)}, bootRun, nil},
+		{"one that is committed counts more", 2, []bootAnswer{says(1, uncommitted(memberOf(id1, 9, id1, id2), true)), says(3, memberOf(id3, 5, id1, id3))}, bootWait, []string{"without this node"}},
 
 		{"our disk is new", 2, []bootAnswer{says(1, memberOf(id1, 1, id1, old2, id3)), silent(3, nil)}, bootRefuse, []string{id2, old2, "remove member", "--join"}},
 		{"our disk is new, we are first", 1, []bootAnswer{says(2, memberOf(id2, 1, old1, id2, id3)), says(3, emptyNode(id3))}, bootRefuse, []string{id1, old1}},

@@ -41,8 +41,10 @@ var ErrRemoved = errors.New("removed from the cluster")
 // changed meanwhile, another change is under way).
 var ErrNotNow = errors.New("try again in a moment")
 
-// changeTime is for how long the node that is asked for a change tries.
-const changeTime = 10 * time.Second
+const (
+	changeTime  = 10 * time.Second // for so long the node that is asked for a change tries
+	attemptTime = changeTime / 2   // for so long it waits for one leader: another one may have been elected
+)
 
 // Change makes the change and returns when it is committed, on whatever node it is
 // asked for: the leader makes it. A change that is made already is no error. An
@@ -63,7 +65,7 @@ func (n *Node) Change(c Change) error {
 	first, _ := n.leader()
 	inDoubt := false
 	for {
-		err := n.order(c, time.Until(end))
+		err := n.order(c, min(attemptTime, time.Until(end)))
 		switch verdictOf(err) {
 		case changeLater:
 		case changeInDoubt:

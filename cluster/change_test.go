@@ -160,6 +160,7 @@ func TestChangesThatWouldLoseTheQuorum(t *testing.T) {
 		}
 	}
 	put(t, l, "alone")
+	inTouch(t, l)
 }
 
 // What is forced is done as soon as it can be, and not before.
@@ -168,6 +169,8 @@ func TestForcedChangeWaitsForTheNodeThatIsNeeded(t *testing.T) {
 	c := startTestCluster(t, 3)
 	l := c.leader()
 	dead, up := c.others(l)[0], c.others(l)[1]
+	dead.awaitListed()
+	up.awaitListed()
 	dead.Close()
 	eventually(t, "the leader to miss it", func() bool { return !l.healthy(dead.serverID()) })
 	done := make(chan error, 1)

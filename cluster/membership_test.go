@@ -46,12 +46,17 @@ func (c *testCluster) joinFor(tn *testNode) func(context.Context, string, bool) 
 	}
 }
 
-// change makes a change, which must succeed.
+// change makes a change, which must succeed. On a busy machine the voters of a
+// test, with its short timeouts, may seem not to answer.
 func (c *testCluster) change(asked *testNode, ch Change) {
 	c.t.Helper()
-	if err := asked.Change(ch); err != nil {
-		c.t.Fatalf("%s %s, asked of %s: %v", ch.Op, ch.ID, asked.cfg.ID, err)
-	}
+	eventually(c.t, fmt.Sprintf("%s %s, asked of %s", ch.Op, ch.ID, asked.cfg.ID), func() bool {
+		err := asked.Change(ch)
+		if err != nil && !errors.Is(err, ErrNotNow) && !strings.Contains(err.Error(), "must answer") {
+			c.t.Fatalf("%s %s, asked of %s: %v", ch.Op, ch.ID, asked.cfg.ID, err)
+		}
+		return err == nil
+	})
 }
 
 // refuses makes a change, which must be refused with these words.

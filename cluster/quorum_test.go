@@ -3,6 +3,7 @@ package cluster
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/raft"
 )
@@ -42,7 +43,7 @@ func TestQuorumAfterAChange(t *testing.T) {
 // A node that would hold the others up gets no vote, and the reason has a figure.
 func TestMemberThatIsBehindGetsNoVote(t *testing.T) {
 	t.Parallel()
-	c := startTestCluster(t, 3)
+	c := startTestCluster(t, 3, func(cfg *Config) { cfg.Heartbeat, cfg.Election, cfg.Lease = time.Second, time.Second, time.Second })
 	l := c.leader()
 	n4 := c.newcomer("n4", func(cfg *Config) { cfg.NonVoter = true })
 	c.start(n4)
@@ -79,6 +80,7 @@ func TestMemberThatIsBehindGetsNoVote(t *testing.T) {
 		}
 	}
 	c.refuses(l, Change{Op: ChangePromote, ID: "n4", Force: true}, "n4 is not caught up", "entries of the log, 1000 are allowed")
+	forget()
 	l.acks.note(s.ID, term, peerAck{sent: l.clock.Boot(), heard: l.clock.Boot() + 1e10, match: l.raft.Load().LastIndex()}, l.configuration())
 	l.clock.boot.Add(int64(3 * caughtUpTime))
 	put(t, l, "later")

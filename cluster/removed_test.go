@@ -36,6 +36,7 @@ func TestNodeThatWasRemovedWhileItWasCutOffIsTold(t *testing.T) {
 			if role == "follower" {
 				cut = c.others(cut)[0]
 			}
+			cut.awaitListed()
 			c.sever(cut)
 			next := c.leader(cut)
 			c.change(next, Change{Op: ChangeRemove, ID: cut.cfg.ID})
