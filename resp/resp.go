@@ -93,6 +93,7 @@ type Status struct {
 	WallOffset           int64  // cluster time minus this node's wall clock, ns
 	Voters               int
 	DiskFree             int64 // bytes
+	DiskLow              bool  // its disk, or the disks of too many voters, have little space left: a leader refuses charges
 	WritesEntry          uint8 // newest version of the log's entries that all members read
 	Ready                bool  // this node answers
 	Loading              bool  // the state is still being loaded

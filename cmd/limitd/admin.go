@@ -35,6 +35,7 @@ func (a admin) Status() resp.Status {
 		WallOffset: s.WallOffset,
 		Voters:     s.Voters,
 		DiskFree:   s.DiskFree,
+		DiskLow:    s.DiskLow,
 		Ready:      s.Ready,
 		Loading:    a.loading(),
 
