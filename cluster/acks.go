@@ -75,12 +75,12 @@ func (a *acks) begin(term uint64, c raft.Configuration) {
 	}
 }
 
-// forget takes back what was acknowledged so far.
-func (a *acks) forget() {
+// forget takes back what was acknowledged so far in this term.
+func (a *acks) forget(c raft.Configuration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.peers = nil
-	a.mark.Store(nil)
+	a.peers = map[raft.ServerID]peerAck{}
+	a.recompute(c)
 }
 
 func (a *acks) enter(term uint64) bool {

@@ -47,6 +47,26 @@ func (b *brokenBolt) write() error {
 	return err
 }
 
+// Readers wait for a write that hangs: bbolt holds the lock that they need too.
+func (b *brokenBolt) read() {
+	b.mu.Lock()
+	hold := b.hold
+	b.mu.Unlock()
+	if hold != nil {
+		<-hold
+	}
+}
+
+func (b *brokenBolt) FirstIndex() (uint64, error) { b.read(); return b.boltFile.FirstIndex() }
+func (b *brokenBolt) LastIndex() (uint64, error)  { b.read(); return b.boltFile.LastIndex() }
+
+func (b *brokenBolt) GetLog(i uint64, l *raft.Log) error {
+	b.read()
+	return b.boltFile.GetLog(i, l)
+}
+
+func (b *brokenBolt) Get(k []byte) ([]byte, error) { b.read(); return b.boltFile.Get(k) }
+
 func (b *brokenBolt) StoreLog(l *raft.Log) error { return b.StoreLogs([]*raft.Log{l}) }
 
 func (b *brokenBolt) StoreLogs(logs []*raft.Log) error {

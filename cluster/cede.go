@@ -32,7 +32,7 @@ func (n *Node) cede(ceded *int64) {
 	*ceded = begun
 	n.leaderNews.announce()
 	to, err := n.successor("")
-	n.acks.forget()
+	n.acks.forget(n.configuration())
 	if err != nil {
 		n.log.Warn("the disk of this leader hangs, and nobody can take over", "error", err)
 		return

@@ -45,6 +45,12 @@ func TestLeaderWhoseDiskHangsHandsOver(t *testing.T) {
 		t.Error("the others elected by themselves: nobody handed over to them")
 	}
 	put(t, next, "after")
+	if _, err := next.peers.askStatus(l.Node.cfg.self().Peer, testPatience); err != nil {
+		t.Errorf("its peers' questions wait for its disk, and their calls behind them: %v", err)
+	}
+	if s := l.Status(); s.LogLast == 0 {
+		t.Errorf("it says nothing of its log: %+v", s)
+	}
 	if l.Leading() {
 		t.Error("the node with the stuck disk would still decide")
 	}
@@ -65,31 +71,33 @@ func TestLeaderWhoseDiskHangsHandsOver(t *testing.T) {
 func TestLeadershipHandedToANodeWhoseDiskHangsToo(t *testing.T) {
 	t.Parallel()
 	c, disks := startBreakableCluster(t)
-	l := c.leader()
-	put(t, l, "before")
+	put(t, c.leader(), "before")
 	releases := map[*testNode]func(){}
 	for _, n := range c.nodes {
 		releases[n] = disks[n].holdWrites()
 		defer releases[n]()
 	}
-	outcome := make(chan fsm.Outcome, 1)
-	go func() { _, o := tryPut(l, "stuck"); outcome <- o }()
-	eventually(t, "a successor that hangs as well", func() bool {
-		for _, n := range c.others(l) {
+	hangs := func() (stuck []*testNode) {
+		for _, n := range c.nodes {
 			if n.stuck(n.clock.Boot()) {
-				return true
+				stuck = append(stuck, n)
 			}
 		}
-		return false
+		return stuck
+	}
+	eventually(t, "a leader that hangs", func() bool {
+		for _, n := range c.nodes {
+			go tryPut(n, "stuck") // who leads
+		}
+		return len(hangs()) > 0
 	})
-	for _, n := range c.others(l) {
+	first := hangs()[0]
+	eventually(t, "a successor that hangs as well", func() bool { return len(hangs()) > 1 })
+	for _, n := range c.others(first) {
 		releases[n]()
 	}
-	put(t, c.leader(l), "after")
-	releases[l]()
-	if o := <-outcome; o == fsm.Applied {
-		t.Error("the batch that was stuck in the old leader's disk took effect")
-	}
+	put(t, c.leader(first), "after")
+	releases[first]()
 	c.converge()
 	for _, n := range c.nodes {
 		if err := n.fatalReason(); err != nil {
@@ -110,6 +118,7 @@ func TestALeaderThatCannotHandOverLeadsOnWhenItsDiskAnswers(t *testing.T) {
 	outcome := make(chan fsm.Outcome, 1)
 	go func() { _, o := tryPut(n, "stuck"); outcome <- o }()
 	eventually(t, "the node to cease to lead", func() bool { return !n.Leading() })
+	n.cede(new(int64)) // there is nobody
 	release()
 	if o := <-outcome; o != fsm.Applied {
 		t.Errorf("the batch that was stuck is %v, want applied", o)

@@ -114,7 +114,7 @@ func TestInstallOnAFullDiskSucceedsWhenThereIsRoom(t *testing.T) {
 	victim.Close()
 	l := c.leader(victim)
 	putMany(t, l, 0, 2*minTrailing, time.Hour) // a file of some pages
-	for range minTrailing + 50 { // entries that are void cost the log as much
+	for range minTrailing + 50 {               // entries that are void cost the log as much
 		l.raft.Load().Apply(fsm.AppendEntry(nil, fsm.Turn{}, nil), 0)
 	}
 	eventually(t, "the log to be cut down", func() bool {

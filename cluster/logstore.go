@@ -35,6 +35,9 @@ type logStore struct {
 
 	configuration uint64 // index of the newest configuration that scan found, 0: none
 
+	ends      atomic.Pointer[logEnds]
+	measuring sync.Mutex
+
 	mu    sync.Mutex
 	sizes [maxTrailing]uint32 // bytes of the newest entries, by index modulo length
 
@@ -43,20 +46,6 @@ type logStore struct {
 
 var _ raft.LogStore = (*logStore)(nil)
 var _ raft.MonotonicLogStore = (*logStore)(nil)
-
-func (s *logStore) FirstIndex() (uint64, error) { return s.bound(s.bolt.FirstIndex) }
-func (s *logStore) LastIndex() (uint64, error)  { return s.bound(s.bolt.LastIndex) }
-
-func (s *logStore) bound(f func() (uint64, error)) (uint64, error) {
-	if err := s.disk.failed(); err != nil {
-		return 0, err
-	}
-	i, err := f()
-	if err != nil {
-		return 0, s.disk.fail(fmt.Errorf("read log %s: %w", s.path, err))
-	}
-	return i, nil
-}
 
 // GetLog implements raft.LogStore.
 func (s *logStore) GetLog(index uint64, l *raft.Log) error {
@@ -99,7 +88,8 @@ func (s *logStore) StoreLogs(logs []*raft.Log) error {
 		return s.disk.fail(fmt.Errorf("write log %s: %w", s.path, err))
 	}
 	s.stored(logs)
-	return nil
+	_, err := s.measure()
+	return err
 }
 
 // stored takes note of entries that are on disk.
@@ -147,7 +137,8 @@ func (s *logStore) DeleteRange(lo, hi uint64) error {
 		if err := s.disk.truncate(func() error { return s.bolt.DeleteRange(a, b) }); err != nil {
 			return s.disk.fail(fmt.Errorf("truncate log %s: %w", s.path, err))
 		}
-		return nil
+		_, err := s.measure()
+		return err
 	}
 	if hi < last {
 		for ; lo <= hi; lo += deleteChunk {
