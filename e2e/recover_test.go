@@ -29,7 +29,7 @@ func (c *cluster) recoverNode(nd *node) map[string]string {
 	args := []string{"recover", "--data-dir", nd.data, "--peers", c.file}
 	out, stderr, code := limitd(c.t, args...)
 	looked := printed(out)
-	if code != 2 || looked["node"] != nd.id || !strings.Contains(stderr, "nothing was changed") {
+	if code != 0 || looked["node"] != nd.id || !strings.Contains(out, "Nothing was changed.") {
 		c.t.Fatalf("limitd recover without --yes: code %d\n%s%s", code, out, stderr)
 	}
 	out, stderr, code = limitd(c.t, append(args, "--yes")...)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -20,8 +19,8 @@ type recoverFlags struct {
 	yes, json      bool
 }
 
-// errOnlyLooked ends `limitd recover` without --yes.
-var errOnlyLooked = errors.New("nothing was changed: run it again with --yes to make this node the only voter of the cluster")
+// onlyLooked ends what `limitd recover` prints without --yes.
+const onlyLooked = "\nNothing was changed. Run it again with --yes to make this node the only voter of the cluster.\n"
 
 func newRecover() *cobra.Command {
 	var f recoverFlags
@@ -75,7 +74,7 @@ func (f recoverFlags) run(out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		return errors.Join(f.print(out, surveyPairs(s), surveyText(s)), errOnlyLooked)
+		return f.print(out, surveyPairs(s), surveyText(s)+onlyLooked)
 	}
 	r, err := cluster.Recover(f.dataDir, cluster.Member{ID: self.ID, Resp: self.RESP, Peer: self.Peer})
 	if err != nil {

@@ -51,7 +51,7 @@ func TestRestoreAndRecoverSayWhatToTypeNext(t *testing.T) {
 
 	moved := threeNodesFile(t, dir, 6391) // the node is to be at another address, so it has something to recover
 	out, stderr, code = runVerb(t, "recover", "--data-dir", data, "--peers", moved)
-	if code != exitError || !strings.Contains(stderr, "nothing was changed") || !strings.Contains(stderr, "--yes") || !strings.Contains(out, "last_entry") || !strings.Contains(out, "Lost:") {
+	if code != exitOK || !strings.Contains(out, "Nothing was changed.") || !strings.Contains(out, "--yes") || !strings.Contains(out, "last_entry") || !strings.Contains(out, "Lost:") {
 		t.Errorf("without --yes: code %d\n%s%s", code, out, stderr)
 	}
 	out, stderr, code = runVerb(t, "recover", "--data-dir", data, "--peers", moved, "--yes")
