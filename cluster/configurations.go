@@ -81,6 +81,14 @@ func (c *configurations) noteCommitted(self raft.ServerID, index uint64, servers
 	c.news.announce()
 }
 
+// noteTold takes down that this node is a member by a committed configuration that
+// another node has. It may be on its way to this one yet.
+func (c *configurations) noteTold(index uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.listed, c.member = max(c.listed, index), true
+}
+
 // see takes down who is a member. c.mu is held, or nobody else knows c yet.
 func (c *configurations) see(servers []raft.Server) {
 	if c.seen == nil {

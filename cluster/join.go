@@ -78,6 +78,9 @@ func (n *Node) join() {
 		switch {
 		case n.isStopping():
 			return
+		case errors.Is(err, ErrJoinRefused) && n.raft.Load() != nil: // it was a member already
+			n.noteRemoved(err.Error(), "")
+			return
 		case errors.Is(err, ErrJoinRefused):
 			n.fatal(err)
 			return

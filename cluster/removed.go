@@ -23,8 +23,8 @@ type removal struct {
 	mu  sync.Mutex
 	why error
 
-	refusal lasting[string] // why nobody but strangers answers; pollOnce's
-	warned  string          // the peer address that was warned of; followMembership's
+	unknown lasting[bool] // of those that answer nobody knows it; pollOnce's
+	warned  string        // the peer address that was warned of; followMembership's
 }
 
 // reason is why this node is no member any more, nil: it is, or it is not known.
@@ -67,12 +67,13 @@ func (n *Node) judgeOwnConfiguration() {
 type heardOfSelf struct {
 	removed string // by what it is known that it is no member; "": it is not known
 	other   string // the member that has its node id now
-	known   bool   // a node of its cluster told a configuration, if an old one
-	refusal string // why it was refused
+	listed  uint64 // the index of a committed configuration that lists it
+	known   bool   // a node of its cluster told a configuration that lists it, or may be older than its membership
+	refusal string // why it was refused, or who does not list it while it is on its way in
 }
 
 // hearOfSelf judges a round of answers. listed is the newest index at which this
-// node was a member; fellow says who is of its cluster.
+// node was a member, 0: it is on its way in; fellow says who is of its cluster.
 func hearOfSelf(self string, listed uint64, fellow func(*peerStatus) bool, answers []bootAnswer) (h heardOfSelf) {
 	for _, a := range answers {
 		s := a.status
@@ -81,8 +82,15 @@ func hearOfSelf(self string, listed uint64, fellow func(*peerStatus) bool, answe
 			h.refusal = a.err.Error()
 		case s == nil || !fellow(s) || len(s.Servers) == 0:
 		default:
-			h.known = true
-			if is, other := s.lists(self); !is && s.ConfigCommitted && s.ConfigIndex > listed {
+			is, other := s.lists(self)
+			h.known = h.known || is || listed > 0
+			switch {
+			case is && s.ConfigCommitted:
+				h.listed = max(h.listed, s.ConfigIndex)
+			case is:
+			case listed == 0:
+				h.refusal = s.RaftID + " does not list it"
+			case s.ConfigCommitted && s.ConfigIndex > listed:
 				h.removed, h.other = fmt.Sprintf("configuration %d, as %s says", s.ConfigIndex, s.RaftID), other
 			}
 		}
@@ -99,20 +107,18 @@ func (n *Node) fellow(s *peerStatus) bool {
 
 // judgeMembership looks at what the others say of this node.
 func (n *Node) judgeMembership(answers []bootAnswer) {
-	listed := n.listedAt()
-	if listed == 0 {
-		return // it was taken in a moment ago
+	h := hearOfSelf(n.raftID, n.listedAt(), n.fellow, answers)
+	if h.listed > 0 {
+		n.configs.noteTold(h.listed)
 	}
-	h := hearOfSelf(n.raftID, listed, n.fellow, answers)
 	at := n.arrivals.heard.Load()
-	if h.known || n.Leading() || at != 0 && n.clock.Boot()-at < int64(removedAfter) {
-		h.refusal = ""
-	}
-	refused := n.removed.refusal.look(h.refusal, n.awake.ran.Load())
+	heard := at != 0 && n.clock.Boot()-at < int64(removedAfter)
+	unknown := h.refusal != "" && !h.known && !heard && !n.Leading()
+	lasts := n.removed.unknown.look(unknown, n.awake.ran.Load())
 	switch {
 	case h.removed != "":
 		n.noteRemoved(h.removed, h.other)
-	case h.refusal != "" && refused >= removedAfter:
+	case unknown && lasts >= removedAfter:
 		n.noteRemoved(fmt.Sprintf("nobody has known it for %s: %s", removedAfter, h.refusal), "")
 	}
 }
