@@ -50,6 +50,7 @@ type bootstrap struct {
 	Ask     func(addr string, timeout time.Duration) (peerStatus, error) // peers.askStatus
 	Joining func() (joins bool, leader string)                           // it joins; peer address of the leader that invited it, if one has
 	Found   func() bool                                                  // the last word before Create: it does not join
+	Told    func(*peerStatus)                                            // a status lists this node, so it is a member
 	Run     func() error                                                 // start raft on the empty log
 	Create  func(raft.Configuration) error                               // bootstrap the log, then start raft
 }
@@ -109,6 +110,9 @@ func (b *bootstrap) round() bootDecision {
 	d := decideBootstrap(b.Self, b.RaftID, b.Members, b.ask(leader))
 	if joins {
 		d = d.joining(b.Self)
+	}
+	if d.action == bootRun {
+		b.Told(d.told)
 	}
 	return d
 }

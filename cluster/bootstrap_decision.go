@@ -30,6 +30,7 @@ type bootDecision struct {
 	action  bootAction
 	reason  string // of waiting, for the log
 	servers []raft.Server
+	told    *peerStatus // of running: the status that lists this node
 	err     error
 }
 
@@ -62,7 +63,7 @@ func decideBootstrap(self Member, raftID string, members []Member, answers []boo
 		for _, sv := range exists.Servers {
 			switch {
 			case sv.RaftID == raftID && (exists.stands() || sv.Voter): // an empty voter is one of the founders
-				return bootDecision{action: bootRun}
+				return bootDecision{action: bootRun, told: exists}
 			case sv.RaftID == raftID:
 				return bootDecision{reason: "this node is being taken in"}
 			case nodeID(sv.RaftID) == self.ID:

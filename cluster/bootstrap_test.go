@@ -170,7 +170,7 @@ func fakeNodes(t *testing.T, log *lockedBuffer, raftIDs ...string) []*fakeNode {
 			func(c *peersConfig) { c.Known = f.known })
 		f.boot = bootstrap{
 			RaftID: id, Logger: slog.New(slog.NewTextHandler(log, nil)), Ask: f.askStatus,
-			Joining: func() (bool, string) { return false, "" }, Found: func() bool { return true },
+			Joining: func() (bool, string) { return false, "" }, Found: func() bool { return true }, Told: func(*peerStatus) {},
 			Run: func() error {
 				f.mu.Lock()
 				defer f.mu.Unlock()

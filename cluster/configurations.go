@@ -81,12 +81,15 @@ func (c *configurations) noteCommitted(self raft.ServerID, index uint64, servers
 	c.news.announce()
 }
 
-// noteTold takes down that this node is a member by a committed configuration that
-// another node has. It may be on its way to this one yet.
-func (c *configurations) noteTold(index uint64) {
+// noteTold takes down that this node is a member by what another node tells. Its own
+// log may say so much later, or never, if it is removed before.
+func (c *configurations) noteTold(s *peerStatus) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.listed, c.member = max(c.listed, index), true
+	c.see(s.configuration())
+	if s.stands() {
+		c.listed, c.member = max(c.listed, s.ConfigIndex), true
+	}
 }
 
 // see takes down who is a member. c.mu is held, or nobody else knows c yet.

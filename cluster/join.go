@@ -43,6 +43,7 @@ func (n *Node) bootstrap() *bootstrap {
 		Self: n.cfg.self(), RaftID: n.raftID, Members: n.cfg.Members, Logger: n.log,
 		Ask:     n.peers.askStatus,
 		Joining: n.joining.state,
+		Told:    func(s *peerStatus) { n.configs.noteTold(s) },
 		Run:     func() error { return n.startRaft(nil) },
 		Create:  func(c raft.Configuration) error { return n.startRaft(&c) },
 		Found:   n.joining.found,

@@ -56,6 +56,19 @@ func (s *peerStatus) setConfiguration(c indexedConfiguration, committed bool) {
 	}
 }
 
+// configuration is what setConfiguration noted.
+func (s *peerStatus) configuration() []raft.Server {
+	var servers []raft.Server
+	for _, sv := range s.Servers {
+		suffrage := raft.Nonvoter
+		if sv.Voter {
+			suffrage = raft.Voter
+		}
+		servers = append(servers, raft.Server{Suffrage: suffrage, ID: raft.ServerID(sv.RaftID), Address: raft.ServerAddress(sv.Peer)})
+	}
+	return servers
+}
+
 // stands says that the configuration is not one that may still be taken back: it is
 // committed, or the one that the cluster was founded with.
 func (s *peerStatus) stands() bool { return s.ConfigCommitted || s.ConfigIndex <= 1 }

@@ -65,11 +65,11 @@ func (n *Node) judgeOwnConfiguration() {
 
 // heardOfSelf is what the others' answers tell a node of itself.
 type heardOfSelf struct {
-	removed string // by what it is known that it is no member; "": it is not known
-	other   string // the member that has its node id now
-	listed  uint64 // the index of a committed configuration that lists it
-	known   bool   // a node of its cluster told a configuration that lists it, or may be older than its membership
-	refusal string // why it was refused, or who does not list it while it is on its way in
+	removed string      // by what it is known that it is no member; "": it is not known
+	other   string      // the member that has its node id now
+	listed  *peerStatus // of those whose committed configuration lists it, the newest
+	known   bool        // a node of its cluster told a configuration that lists it, or may be older than its membership
+	refusal string      // why it was refused, or who does not list it while it is on its way in
 }
 
 // hearOfSelf judges a round of answers. listed is the newest index at which this
@@ -85,8 +85,8 @@ func hearOfSelf(self string, listed uint64, fellow func(*peerStatus) bool, answe
 			is, other := s.lists(self)
 			h.known = h.known || is || listed > 0
 			switch {
-			case is && s.ConfigCommitted:
-				h.listed = max(h.listed, s.ConfigIndex)
+			case is && s.ConfigCommitted && s.newerThan(h.listed):
+				h.listed = s
 			case is:
 			case listed == 0:
 				h.refusal = s.RaftID + " does not list it"
@@ -108,7 +108,7 @@ func (n *Node) fellow(s *peerStatus) bool {
 // judgeMembership looks at what the others say of this node.
 func (n *Node) judgeMembership(answers []bootAnswer) {
 	h := hearOfSelf(n.raftID, n.listedAt(), n.fellow, answers)
-	if h.listed > 0 {
+	if h.listed != nil {
 		n.configs.noteTold(h.listed)
 	}
 	at := n.arrivals.heard.Load()

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/raft"
+
 	"limitd/fsm"
 )
 
@@ -67,6 +69,28 @@ func TestNodeThatWasReplacedUnderItsNodeIDIsTold(t *testing.T) {
 	old.awaitRemoved(now.raftID + " is the member " + old.cfg.ID)
 	put(t, c.leader(old), "after")
 	c.awaitVoters(c.others(old)...)
+}
+
+// At the start of a cluster the others need not wait for one that is slow.
+func TestFounderThatIsRemovedBeforeItHeardOfALeaderIsTold(t *testing.T) {
+	t.Parallel()
+	c := newTestCluster(t, 3)
+	slow := c.nodes[2]
+	all := func(raft.ServerID) error { return errCut }
+	for _, tn := range c.nodes {
+		c.start(tn)
+	}
+	eventually(t, "it to run raft", func() bool {
+		if slow.raft.Load() == nil {
+			return false
+		}
+		slow.trans.cut.Store(&all)
+		return true
+	})
+	l := c.leader(slow)
+	c.change(l, Change{Op: ChangeRemove, ID: slow.cfg.ID})
+	c.heal()
+	slow.awaitRemoved()
 }
 
 // Its clients are still on it for a moment.
