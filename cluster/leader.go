@@ -37,14 +37,14 @@ func (n *Node) leaderKnown() bool {
 }
 
 // leader is who raft takes for the leader; a leader that may not decide yet is
-// one too.
+// one too. Raft hears nothing of the next one while it waits for the disk.
 func (n *Node) leader() (raft.ServerID, string) {
 	r := n.raft.Load()
 	if r == nil {
 		return "", ""
 	}
 	addr, id := r.LeaderWithID()
-	if id == "" && n.removed.reason() != nil {
+	if id == "" && n.removed.reason() != nil || id == n.serverID() && n.stuck(n.clock.Boot()) {
 		return n.leaderByHearsay()
 	}
 	return id, string(addr)

@@ -160,8 +160,8 @@ func findOther(servers []raft.Server, raftID string) string {
 	return ""
 }
 
-// leaderByHearsay is the leader as a node knows it that has been removed: it still
-// hands its clients' calls on for a moment.
+// leaderByHearsay is the leader as a node knows it that has been removed, or whose
+// disk hangs: it still hands its clients' calls on.
 func (n *Node) leaderByHearsay() (raft.ServerID, string) {
 	n.polled.mu.Lock()
 	defer n.polled.mu.Unlock()
