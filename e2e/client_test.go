@@ -120,7 +120,7 @@ func code(err error) string {
 // notCharged says that the call had certainly no effect.
 func notCharged(err error) bool {
 	switch code(err) {
-	case "TRYAGAIN", "CLUSTERDOWN", "LOADING":
+	case "TRYAGAIN", "CLUSTERDOWN", "LOADING", "OOM":
 		return true
 	}
 	return false

@@ -1,0 +1,130 @@
+package e2e
+
+import (
+	"testing"
+	"time"
+)
+
+// A floor that the disks of these tests can be filled below, and a node still runs.
+const (
+	floorSetting = "[limits]\nmin_free_disk = \"64MiB\""
+	belowFloor   = 32 << 20
+)
+
+// TestFullDiskOfAFollowerStopsItAlone: the others go on without a pause, and the
+// node is back when there is room and it is started again.
+func TestFullDiskOfAFollowerStopsItAlone(t *testing.T) {
+	t.Parallel()
+	c, disks := newClusterOnDisks(t, 3, floorSetting)
+	c.startAll()
+	leader := c.leader()
+	full := c.others(leader)[0]
+	tr := startTraffic(t, 2, twoKeys, c.others(full)...)
+	disks[full].fill(belowFloor)
+	eventually(t, 10*time.Second, full.id+" says that its disk is low", func() bool { return full.r.info()["disk_low"] == "1" })
+	tr.flows("while one follower has little disk left")
+	disks[full].fill(0)
+	stopsItself(t, full, "raft.db", "no space left on device", "free space there")
+	tr.flows("without the node whose disk is full")
+	disks[full].drain()
+	c.start(full)
+	c.awaitDecides(full)
+	tr.flows("with it again")
+	tr.check(full)
+	c.awaitSameHash(c.nodes...)
+	if all := tr.sum(); len(all.sure) > 0 || all.inDoubt > 0 || tr.gap > time.Second {
+		t.Errorf("one full follower was noticed: %v", all)
+	}
+}
+
+// TestLowDisksRefuseChargesUntilThereIsRoom: on the leader, on both followers, on
+// all. Nothing else is refused, and no node stops.
+func TestLowDisksRefuseChargesUntilThereIsRoom(t *testing.T) {
+	t.Parallel()
+	c, disks := newClusterOnDisks(t, 3, floorSetting)
+	c.startAll()
+	for _, tt := range []struct {
+		name string
+		low  func(leader *node) []*node
+	}{
+		{"the leader's", func(leader *node) []*node { return []*node{leader} }},
+		{"the followers'", func(leader *node) []*node { return c.others(leader) }},
+		{"all", func(*node) []*node { return c.nodes }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			leader := c.leader()
+			low := tt.low(leader)
+			for _, nd := range c.nodes { // a limit that is used up
+				if r := nd.r.mustThrottle("used:"+tt.name, 0, 1, 3600, 1); r[0] != 0 && nd == c.nodes[0] {
+					t.Fatalf("the first charge: %v", r)
+				}
+			}
+			tr := startTraffic(t, 2, keysOf(tt.name), c.nodes...)
+			for _, nd := range low {
+				disks[nd].fill(belowFloor)
+			}
+			for _, nd := range c.nodes {
+				eventually(t, 15*time.Second, nd.id+" refuses charges", func() bool {
+					_, err := nd.r.throttle("new:"+tt.name, 1_000_000, 1, 3600, 1)
+					return code(err) == "OOM"
+				})
+			}
+			before := tr.sum()
+			eventually(t, 20*time.Second, "refusals", func() bool { return tr.sum().sure["OOM"] > before.sure["OOM"]+50 })
+			if after := tr.sum(); after.allowed > before.allowed {
+				t.Errorf("%d calls were charged meanwhile", after.allowed-before.allowed)
+			}
+			for _, nd := range c.nodes {
+				if r, err := nd.r.throttle("used:"+tt.name, 0, 1, 3600, 1); err != nil || r[0] != 1 {
+					t.Errorf("%s: a call over its limit is denied as ever, and not %v, %v", nd.id, r, err)
+				}
+			}
+			if n, err := c.nodes[1].r.Del(t.Context(), "used:"+tt.name).Result(); err != nil || n != 1 {
+				t.Errorf("a reset, which makes room: %d, %v", n, err)
+			}
+			for _, nd := range low {
+				disks[nd].drain()
+			}
+			tr.flows("when there is room again")
+			tr.check(c.nodes[2])
+			c.awaitSameHash(c.nodes...)
+			for _, nd := range c.nodes {
+				if !nd.running() {
+					t.Errorf("%s has stopped: %s", nd.id, tail(nd.out.String(), 3))
+				}
+			}
+		})
+	}
+}
+
+// TestDisksOfAllFillUpAtOnce, to the last byte and before anybody looks: whether a
+// node stops or only refuses depends on who writes first; what was answered stands.
+func TestDisksOfAllFillUpAtOnce(t *testing.T) {
+	t.Parallel()
+	c, disks := newClusterOnDisks(t, 3, "[limits]\nmin_free_disk = \"1MiB\"")
+	c.startAll()
+	tr := startTraffic(t, 3, twoKeys, c.nodes...)
+	for _, nd := range c.nodes {
+		disks[nd].fill(0)
+	}
+	eventually(t, 20*time.Second, "an end of the admissions", func() bool {
+		all := tr.sum()
+		return all.sure["OOM"] > 0 || all.sure["CLUSTERDOWN"] > 0 || all.sure["no connection"] > 0
+	})
+	for _, nd := range c.nodes {
+		disks[nd].drain()
+	}
+	before := tr.sum().allowed
+	eventually(t, 20*time.Second, "admissions when there is room again", func() bool {
+		for _, nd := range c.nodes {
+			if !nd.running() {
+				stopsItself(t, nd, "no space left on device", "free space there")
+				c.start(nd)
+			}
+		}
+		return tr.sum().allowed > before+30
+	})
+	c.startAll()
+	tr.check(c.nodes[0])
+	c.awaitSameHash(c.nodes...)
+}
