@@ -41,6 +41,8 @@ var rows = []row{
 	{"denied-follower", deniedAtFollower.measure},
 	{"failover", failover},
 	{"restart", restart},
+	{"join", join},
+	{"join-denials", joinDenials},
 }
 
 // env is what the rows run on.
@@ -49,6 +51,7 @@ type env struct {
 	baseline            *baseline
 	rounds, kills, keys int
 	scale               float64
+	joins               []joined // once they were measured
 }
 
 // scaled shortens a load, but not below what redis-benchmark can time.
@@ -84,7 +87,7 @@ func run(ctx context.Context) (err error) {
 	keep := flag.Bool("keep", false, "keep the directory with configuration, data and logs, and print its path")
 	flag.IntVar(&e.rounds, "rounds", 5, "rounds of each load")
 	flag.IntVar(&e.kills, "kills", 10, "kills of the leader")
-	flag.IntVar(&e.keys, "keys", 1_000_000, "live keys of the restart")
+	flag.IntVar(&e.keys, "keys", 1_000_000, "live keys of the restart and of the joins")
 	flag.Float64Var(&e.scale, "scale", 1, "length of the loads: 0.1 is a tenth of the requests")
 	flag.Parse()
 	chosen, err := choose(*names)
