@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
@@ -8,13 +9,14 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// bbolt has no checksums of its own, so a row of the log and a value of the
+// bbolt has no checksums of its own, so an entry of the log and a value of the
 // stable store carry one. The first byte is the version of the row's format;
 // FORMAT.md describes both.
 
 const (
-	rowVersion = 1
-	sumLen     = 5 // version and CRC32C
+	rowVersion = 2
+	sumLen     = 5             // of a value: version and CRC32C
+	rowFixed   = 1 + 8 + 1 + 4 // of an entry: version, term, type, CRC32C
 )
 
 // entrySum is the CRC32C over what an entry means: index, term, type, data.
@@ -26,30 +28,40 @@ func entrySum(l *raft.Log) uint32 {
 	return crc32.Update(crc32.Checksum(head[:], castagnoli), castagnoli, l.Data)
 }
 
-// appendEntrySum appends what the stored copy of l carries in Extensions.
-func appendEntrySum(dst []byte, l *raft.Log) []byte {
-	return binary.LittleEndian.AppendUint32(append(dst, rowVersion), entrySum(l))
+// appendRow appends the row of an entry.
+func appendRow(dst []byte, l *raft.Log) []byte {
+	dst = binary.LittleEndian.AppendUint64(append(dst, rowVersion), l.Term)
+	dst = append(append(dst, byte(l.Type)), l.Data...)
+	return binary.LittleEndian.AppendUint32(dst, entrySum(l))
 }
 
-// checkEntry checks a stored entry that was asked for by its index, and takes
-// the checksum off it.
-func checkEntry(index uint64, l *raft.Log) error {
-	x := l.Extensions
-	valid := len(x) == sumLen && binary.LittleEndian.Uint32(x[1:]) == entrySum(l)
+// decodeRow reads and checks the row at index. The entry gets a copy of the data.
+func decodeRow(index uint64, row []byte, l *raft.Log) error {
+	end := len(row) - 4
+	valid := false
+	if len(row) >= rowFixed {
+		*l = raft.Log{Index: index, Term: binary.LittleEndian.Uint64(row[1:]), Type: raft.LogType(row[9]), Data: bytes.Clone(row[10:end])}
+		valid = uint64(entrySum(l)) == rowSum(row)
+	}
 	switch {
-	case newerRow(x, valid):
-		return unknownRow(fmt.Sprintf("the row of entry %d", index), x[0])
-	case l.Index != index:
-		return fmt.Errorf("entry %d: the row says that it is entry %d", index, l.Index)
-	case len(x) != sumLen:
-		return fmt.Errorf("entry %d: no checksum", index)
-	case x[0] != rowVersion:
-		return fmt.Errorf("entry %d: the version of the row, %d", index, x[0])
+	case newerRow(row, valid):
+		return unknownRow(fmt.Sprintf("the row of entry %d", index), row[0])
+	case len(row) < rowFixed:
+		return fmt.Errorf("entry %d: its row has %d bytes", index, len(row))
+	case row[0] != rowVersion:
+		return fmt.Errorf("entry %d: the version of the row, %d", index, row[0])
 	case !valid:
 		return fmt.Errorf("entry %d: the checksum does not match", index)
 	}
-	l.Extensions = nil
 	return nil
+}
+
+// rowSum is the checksum that a row carries, 0 if it is too short for one.
+func rowSum(row []byte) uint64 {
+	if len(row) < 4 {
+		return 0
+	}
+	return uint64(binary.LittleEndian.Uint32(row[len(row)-4:]))
 }
 
 // sealValue is a value of the stable store with its checksum, which covers the

@@ -42,7 +42,7 @@ func TestVersionIsLookedAtBeforeAnythingElse(t *testing.T) {
 		read    func(version byte, n int) error // what reads version with n bytes behind it says
 	}{
 		"row of the log": {rowVersion, func(v byte, n int) error {
-			return checkEntry(5, &raft.Log{Index: 6, Data: noise(9), Extensions: behind(v, n)})
+			return decodeRow(5, behind(v, n), &raft.Log{})
 		}},
 		"value of the stable store": {rowVersion, func(v byte, n int) error { _, err := openValue([]byte("CurrentTerm"), behind(v, n)); return err }},
 		"note":                      {noteVersion, func(v byte, n int) error { _, err := decodeNote(behind(v, n)); return err }},
@@ -90,15 +90,11 @@ func TestVersionIsLookedAtBeforeAnythingElse(t *testing.T) {
 // limitd would not help.
 func TestDamagedVersionIsDamage(t *testing.T) {
 	l := raft.Log{Index: 5, Term: 2, Data: []byte("data")}
-	row := appendEntrySum(nil, &l)
+	row := appendRow(nil, &l)
 	value := sealValue([]byte("CurrentTerm"), []byte("12345678"))
 	for bit := range 8 {
 		for name, err := range map[string]error{
-			"row": func() error {
-				l := l
-				l.Extensions = append([]byte{row[0] ^ 1<<bit}, row[1:]...)
-				return checkEntry(5, &l)
-			}(),
+			"row": decodeRow(5, append([]byte{row[0] ^ 1<<bit}, row[1:]...), &raft.Log{}),
 			"value": func() error {
 				_, err := openValue([]byte("CurrentTerm"), append([]byte{value[0] ^ 1<<bit}, value[1:]...))
 				return err

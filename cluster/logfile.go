@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
-	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 	"go.etcd.io/bbolt"
 
 	"limitd/snapshot"
@@ -21,7 +20,7 @@ const (
 	logMmap = 16 << 30
 )
 
-// boltFile is what log and stable store need of raft-boltdb. Tests break it.
+// boltFile is what log and stable store need of their file. Tests break it.
 type boltFile interface {
 	raft.LogStore
 	Get(key []byte) ([]byte, error)
@@ -36,9 +35,9 @@ func createBolt(dir string) error {
 	if err := os.Remove(next); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("remove what an interrupted start left: %w", err)
 	}
-	b, err := newBolt(next)
+	db, err := openDB(next, false)
 	if err == nil {
-		err = b.Close()
+		err = errors.Join((&boltLog{db: db}).initialize(), db.Close())
 	}
 	if err == nil {
 		err = os.Rename(next, path)
@@ -52,50 +51,39 @@ func createBolt(dir string) error {
 	return nil
 }
 
-func newBolt(path string) (*raftboltdb.BoltStore, error) {
-	return raftboltdb.New(raftboltdb.Options{Path: path, BoltOptions: &bbolt.Options{
+// openDB opens the bbolt file at path, or makes one.
+func openDB(path string, readOnly bool) (*bbolt.DB, error) {
+	return bbolt.Open(path, 0o600, &bbolt.Options{
 		Timeout:         time.Second,
+		ReadOnly:        readOnly,
 		FreelistType:    bbolt.FreelistMapType,
 		NoFreelistSync:  true,
 		InitialMmapSize: logMmap,
-	}})
+	})
 }
 
-// openBolt opens the file that holds log and stable store.
-func openBolt(path string) (b *raftboltdb.BoltStore, err error) {
+// openBolt opens the file that holds log and stable store, and checks that it is
+// whole.
+func openBolt(path string) (*boltLog, error) { return openLogFile(path, false) }
+
+func openLogFile(path string, readOnly bool) (b *boltLog, err error) {
 	defer func() {
 		if r := recover(); r != nil { // bbolt panics on some damaged files
-			err = damagedLog(path, fmt.Errorf("bbolt: %v", r))
+			b, err = nil, damagedLog(path, fmt.Errorf("bbolt: %v", r))
 		}
 	}()
-	if err := checkLogFile(path); err != nil {
+	if err := snapshot.CheckBolt(path); err != nil {
 		return nil, damagedLog(path, err)
 	}
-	if b, err = newBolt(path); err != nil {
+	db, err := openDB(path, readOnly)
+	if err != nil {
 		return nil, damagedLog(path, err)
+	}
+	b = &boltLog{db: db}
+	if err := b.load(); err != nil {
+		return nil, damagedLog(path, errors.Join(err, db.Close()))
 	}
 	return b, nil
-}
-
-// checkLogFile looks at a log before raft-boltdb opens it, which makes what is
-// missing: a log whose bucket lost its name would come back empty.
-func checkLogFile(path string) error {
-	if err := snapshot.CheckBolt(path); err != nil {
-		return err
-	}
-	db, err := bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true, Timeout: time.Second})
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	return db.View(func(tx *bbolt.Tx) error {
-		for _, name := range []string{"logs", "conf"} {
-			if tx.Bucket([]byte(name)) == nil {
-				return fmt.Errorf("it has no bucket %q", name)
-			}
-		}
-		return nil
-	})
 }
 
 // scan reads the whole log once: its entries must follow one another and match

@@ -119,6 +119,12 @@ func TestTruncationInStepsLeavesNoHole(t *testing.T) {
 				if err := s.scan(); err != nil {
 					t.Errorf("interrupted %v: %v", interrupted, err)
 				}
+				s.bolt.Close()
+				if again, err := openBolt(s.path); err != nil {
+					t.Errorf("interrupted %v: %v", interrupted, err)
+				} else {
+					again.Close()
+				}
 			}
 		})
 	}

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-
-	"go.etcd.io/bbolt"
 )
 
 func TestMarksOfVersion1(t *testing.T) {
@@ -200,15 +198,9 @@ func TestOldCopyOfTheSnapshotFile(t *testing.T) {
 
 	c, n = oneStopped(t, false)
 	staleFile(t, c, n, "snapshot.db")
-	changeBolt(t, n.logs.path, func(tx *bbolt.Tx) error {
+	changeLog(t, n.logs.path, func(b *boltLog) error {
 		m, _ := n.snapshots().Meta()
-		logs := tx.Bucket([]byte("logs")).Cursor()
-		for k, _ := logs.First(); k != nil && binary.BigEndian.Uint64(k) <= m.Index+2; k, _ = logs.Next() {
-			if err := logs.Delete(); err != nil {
-				return err
-			}
-		}
-		return nil
+		return b.DeleteRange(1, m.Index+2)
 	})
 	refuses(t, n, "snapshot.db", "old copy", "what is between is lost", mendsAlone)
 }
@@ -266,21 +258,21 @@ func TestOldTermOrVoteIsRefused(t *testing.T) {
 	} {
 		t.Run(key, func(t *testing.T) {
 			_, n := oneStopped(t, false)
-			changeBolt(t, n.logs.path, func(tx *bbolt.Tx) error {
-				return tx.Bucket([]byte("conf")).Put([]byte(key), sealValue([]byte(key), tc.value))
+			changeLog(t, n.logs.path, func(b *boltLog) error {
+				return b.Set([]byte(key), sealValue([]byte(key), tc.value))
 			})
 			refuses(t, n, n.logs.path, "old copy", tc.want, mendsAlone)
 		})
 	}
 }
 
-func changeBolt(t *testing.T, path string, change func(*bbolt.Tx) error) {
+func changeLog(t *testing.T, path string, change func(*boltLog) error) {
 	t.Helper()
-	db, err := bbolt.Open(path, 0o600, nil)
+	b, err := openBolt(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(db.Update(change), db.Close()); err != nil {
+	if err := errors.Join(change(b), b.Close()); err != nil {
 		t.Fatal(err)
 	}
 }

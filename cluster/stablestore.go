@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/hashicorp/raft"
-	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 )
 
 // stableStore is raft's memory of terms and votes, in the file of the log: each
@@ -29,7 +28,7 @@ func (s *stableStore) check() error {
 	for _, k := range append([]string{incarnationKey}, stableKeys...) {
 		v, err := s.read([]byte(k))
 		switch {
-		case errors.Is(err, raftboltdb.ErrKeyNotFound):
+		case errors.Is(err, errNoValue):
 		case err != nil:
 			return damagedLog(s.path, err)
 		case s.marks != nil:
@@ -64,7 +63,7 @@ func (s *stableStore) Get(key []byte) ([]byte, error) {
 	err := s.disk.failed()
 	if err == nil {
 		var v []byte
-		if v, err = s.read(key); err == nil || errors.Is(err, raftboltdb.ErrKeyNotFound) {
+		if v, err = s.read(key); err == nil || errors.Is(err, errNoValue) {
 			return v, err
 		}
 	}

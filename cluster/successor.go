@@ -103,7 +103,7 @@ func makeLog(next string, m mark) error {
 	if err := createBolt(next); err != nil {
 		return err
 	}
-	bolt, err := newBolt(filepath.Join(next, logName))
+	bolt, err := openBolt(filepath.Join(next, logName))
 	if err != nil {
 		return err
 	}

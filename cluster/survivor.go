@@ -8,11 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/hashicorp/raft"
-	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
-	"go.etcd.io/bbolt"
 
 	"limitd/fsm"
 	"limitd/snapshot"
@@ -145,7 +142,10 @@ func (s *survivor) readLog(snap snapshot.Meta) error {
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("raft log %s cannot be used: %w; %s", path, err, otherSource)
+		if !errors.As(err, &untrusted{}) { // else it names the file
+			err = fmt.Errorf("raft log %s cannot be used: %w", path, err)
+		}
+		return fmt.Errorf("%w; %s", err, otherSource)
 	}
 	return nil
 }
@@ -167,16 +167,8 @@ func (s *survivor) checkNote(logs *logStore, last uint64) error {
 }
 
 // openedLog opens the file at path for reading, takes the term out of it and runs f.
-func (s *survivor) openedLog(path string, f func(*logStore) error) (err error) {
-	defer func() {
-		if r := recover(); r != nil { // bbolt panics on some damaged files
-			err = fmt.Errorf("bbolt: %v", r)
-		}
-	}()
-	if err := checkLogFile(path); err != nil {
-		return err
-	}
-	bolt, err := raftboltdb.New(raftboltdb.Options{Path: path, BoltOptions: &bbolt.Options{ReadOnly: true, Timeout: time.Second}})
+func (s *survivor) openedLog(path string, f func(*logStore) error) error {
+	bolt, err := openLogFile(path, true)
 	if err != nil {
 		return err
 	}
