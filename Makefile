@@ -2,13 +2,14 @@
 
 GO          ?= go
 FUZZTIME    ?= 2s
+CHURN       ?= 3m
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 
 # The packages with crash points, which only the tag compiles in.
 FAILPOINTS = $$(grep -rl --include='*.go' '^//go:build failpoint' . | xargs -n1 dirname | sort -u)
 
-.PHONY: run build test ci lint fuzz failpoint e2e bench-smoke
+.PHONY: run build test ci lint fuzz failpoint e2e churn bench-smoke
 
 # Three nodes on this machine, until Ctrl-C.
 run: build
@@ -25,6 +26,7 @@ test:
 
 # What is too long for `make test`.
 ci: lint failpoint fuzz e2e
+	$(MAKE) churn CHURN=1m
 
 lint:
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "gofmt these files:"; echo "$$unformatted"; exit 1; }
@@ -45,7 +47,11 @@ fuzz:
 
 # The tests of the built binary in their long form.
 e2e:
-	$(GO) test -count=1 -timeout 10m -v ./e2e
+	$(GO) test -count=1 -timeout 10m -v -skip '^TestChurn$$' ./e2e
+
+# All membership operations in random order, with nodes killed meanwhile, for CHURN. It prints the seed that does it again.
+churn:
+	$(GO) test -count=1 -timeout 30m -v -run '^TestChurn$$' ./e2e -churn=$(CHURN)
 
 # The rows of bench/README.md, against redis-server on this machine.
 bench-smoke:
