@@ -28,6 +28,9 @@ type conn struct {
 	try     func(fd uintptr) bool // c.tryRead
 	n       int                   // what it read
 	readErr error
+
+	until time.Time // while the server drains: read no longer
+	last  bool      // what was read is the last
 }
 
 func newConn(s *Server, nc net.Conn) *conn {
@@ -112,7 +115,7 @@ func (c *conn) read() error {
 	if d := c.srv.cfg.IdleTimeout; d > 0 {
 		c.nc.SetReadDeadline(time.Now().Add(d))
 	}
-	if c.srv.draining.Load() { // after the deadline, which Drain may have set
+	if c.srv.draining.Load() && c.over() { // after the deadline, which Drain may have set
 		return errDraining
 	}
 	c.n, c.readErr = 0, nil
@@ -124,6 +127,9 @@ func (c *conn) read() error {
 		c.n, c.readErr = c.nc.Read(c.room())
 	}
 	if c.n > 0 {
+		if c.srv.draining.Load() {
+			c.seal()
+		}
 		c.s.w += c.n
 		c.srv.counters.bytesIn.Add(uint64(c.n))
 		return nil

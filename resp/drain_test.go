@@ -1,8 +1,10 @@
 package resp
 
 import (
+	"fmt"
 	"io"
 	"net"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -38,6 +40,57 @@ func TestDrainAnswersWhatWasRead(t *testing.T) {
 	}
 	close(l.gate)
 	expectClosed(t, busy, allowed+"+PONG\r\n")
+	select {
+	case <-drained:
+	case <-time.After(5 * time.Second):
+		t.Error("Drain does not return")
+	}
+}
+
+// A request that is on its way when the server begins to drain is answered: its client
+// could not know. The end of the stream comes with the answer, so that a client that
+// looks at its connection before the next request sees it.
+func TestDrainAnswersWhatIsOnItsWay(t *testing.T) {
+	l := newFakeLimiter()
+	s, addr := listen(t, Config{}, l)
+	s.lastCall = 10 * time.Second
+	var conns []*net.TCPConn
+	for range 50 {
+		c := dial(t, addr)
+		io.WriteString(c, "PING\r\n")
+		expect(t, c, "+PONG\r\n")
+		conns = append(conns, c.(*net.TCPConn))
+	}
+	drained := make(chan struct{})
+	go func() {
+		s.Drain(time.Minute)
+		close(drained)
+	}()
+	eventually(t, "the server to drain", s.draining.Load)
+	for i, c := range conns {
+		if i%2 == 0 { // in two parts
+			io.WriteString(c, "PI")
+			io.WriteString(c, "NG\r\n")
+		} else {
+			c.Write(take(fmt.Sprint("key", i)))
+		}
+	}
+	for i, c := range conns {
+		if i%2 == 0 {
+			expect(t, c, "+PONG\r\n")
+		} else {
+			expect(t, c, allowed)
+		}
+		rc, err := c.SyscallConn()
+		if err != nil {
+			t.Fatal(err)
+		}
+		rc.Control(func(fd uintptr) {
+			if n, _, err := syscall.Recvfrom(int(fd), make([]byte, 1), syscall.MSG_PEEK|syscall.MSG_DONTWAIT); n != 0 || err != nil {
+				t.Errorf("connection %d after its answer: %d bytes, %v; want its end", i, n, err)
+			}
+		})
+	}
 	select {
 	case <-drained:
 	case <-time.After(5 * time.Second):

@@ -31,6 +31,7 @@ type Server struct {
 	runID    string
 
 	draining atomic.Bool
+	lastCall time.Duration
 	wg       sync.WaitGroup // connections
 
 	mu        sync.Mutex
@@ -53,6 +54,7 @@ func NewServer(cfg Config, l Limiter, a Admin) *Server {
 		table:     newTable(),
 		pool:      pool{bounds: bounds{cfg.MaxArgs, cfg.MaxArgBytes, cfg.MaxRequestBytes}},
 		started:   time.Now(),
+		lastCall:  lastCall,
 		runID:     hex.EncodeToString(id[:]),
 		listeners: map[net.Listener]struct{}{},
 		conns:     map[int64]*conn{},
