@@ -13,35 +13,67 @@ import (
 func (n *Node) stuck(boot int64) bool { return n.disk.stalled(boot) > n.cfg.Heartbeat }
 
 // cede hands the leadership of a stuck node to another voter, once for each write
-// that is stuck. Raft cannot do it, since its main loop waits; what it would send to
-// the successor needs no part of it. Should that get lost, the silence of this node
-// makes the others elect, two to four heartbeat timeouts later.
-//
-// The successor may be elected any moment from then on, so acknowledgements that came
-// before prove nothing any more.
+// that is stuck. Should the message get lost, the silence of this node makes the others
+// elect, two to four heartbeat timeouts later.
 func (n *Node) cede(ceded *int64) {
 	boot := n.clock.Boot()
 	begun := n.disk.writing.Load()
-	if !n.stuck(boot) || begun == *ceded || n.awake.paused(boot, int64(n.cfg.Heartbeat)) {
-		return
-	}
-	r := n.raft.Load()
-	if r == nil || r.State() != raft.Leader {
+	if !n.stuck(boot) || begun == *ceded || n.awake.paused(boot, int64(n.cfg.Heartbeat)) || !n.leads() {
 		return
 	}
 	*ceded = begun
 	n.leaderNews.announce()
-	to, err := n.successor("")
-	n.acks.forget(n.configuration())
+	to, answer, err := n.pass()
 	if err != nil {
 		n.log.Warn("the disk of this leader hangs, and nobody can take over", "error", err)
 		return
 	}
 	n.log.Warn("the disk of this leader hangs: another node shall lead", "to", nodeID(string(to.ID)), "waiting", time.Duration(boot-begun))
 	n.background.Go(func() {
-		req := &raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(n.serverID()), Addr: []byte(n.cfg.self().Peer)}}
-		if err := n.trans.TimeoutNow(to.ID, to.Address, req, &raft.TimeoutNowResponse{}); err != nil {
+		if err := <-answer; err != nil {
 			n.log.Warn("the leadership was not handed over; the others will elect", "error", err)
 		}
 	})
+}
+
+// passTime is how long a leader that must not go on waits for its successor to have
+// the message.
+const passTime = 200 * time.Millisecond
+
+// cedeAtTheEnd is the last thing that a leader does that must not go on: it spares
+// the others the wait for its heartbeats.
+func (n *Node) cedeAtTheEnd() {
+	if !n.leads() {
+		return
+	}
+	if _, answer, err := n.pass(); err == nil {
+		select {
+		case <-answer:
+		case <-time.After(passTime):
+		}
+	}
+}
+
+// leads says that raft takes this node for the leader.
+func (n *Node) leads() bool {
+	r := n.raft.Load()
+	return r != nil && r.State() == raft.Leader
+}
+
+// pass has another voter stand for election at once, and says which one and where its
+// answer comes. Raft has no part in it: its main loop may wait for the disk, or have
+// failed. The successor may be elected any moment from now on, so acknowledgements
+// that came before prove nothing any more.
+func (n *Node) pass() (to raft.Server, answer <-chan error, err error) {
+	to, err = n.successor("")
+	n.acks.forget(n.configuration())
+	if err != nil {
+		return to, nil, err
+	}
+	req := &raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{
+		ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(n.serverID()), Addr: []byte(n.cfg.self().Peer),
+	}}
+	done := make(chan error, 1)
+	go func() { done <- n.trans.TimeoutNow(to.ID, to.Address, req, &raft.TimeoutNowResponse{}) }()
+	return to, done, nil
 }

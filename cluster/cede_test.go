@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+	"golang.org/x/sys/unix"
 
 	"limitd/fsm"
 )
@@ -65,6 +66,25 @@ func TestLeaderWhoseDiskHangsHandsOver(t *testing.T) {
 	c.converge()
 	if has(l, "stuck") {
 		t.Error("the entry that was stuck took effect though another node has led since")
+	}
+}
+
+// The others need not wait for heartbeats that will not come.
+func TestLeaderThatStopsItselfHandsOver(t *testing.T) {
+	t.Parallel()
+	c, disks := startBreakableCluster(t, func(cfg *Config) { cfg.Heartbeat, cfg.Election, cfg.Lease = time.Second, time.Second, time.Second })
+	l := c.leader()
+	put(t, l, "before")
+	asked := make(chan raft.RequestVoteRequest, 64)
+	for _, n := range c.others(l) {
+		votes := votesAsked(t, n)
+		go func() { asked <- <-votes }()
+	}
+	disks[l].failWrites(unix.EIO)
+	tryPut(l, "lost")
+	put(t, c.leader(l), "after")
+	if req := <-asked; !req.LeadershipTransfer {
+		t.Error("the others elected by themselves: nobody handed over to them")
 	}
 }
 

@@ -96,6 +96,16 @@ lines:
 	return false
 }
 
+// patiently is eventually for what takes a busy machine long.
+func patiently(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(4 * testPatience); !ok(); time.Sleep(testHeartbeat) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited %s for %s", 4*testPatience, what)
+		}
+	}
+}
+
 // A follower that is far behind needs room for a second snapshot file. Until there
 // is, it lives with what it has, and leaves nothing behind of its attempts.
 func TestInstallOnAFullDiskSucceedsWhenThereIsRoom(t *testing.T) {
@@ -117,7 +127,7 @@ func TestInstallOnAFullDiskSucceedsWhenThereIsRoom(t *testing.T) {
 	for range minTrailing + 50 {               // entries that are void cost the log as much
 		l.raft.Load().Apply(fsm.AppendEntry(nil, fsm.Turn{}, nil), 0)
 	}
-	eventually(t, "the log to be cut down", func() bool {
+	patiently(t, "the log to be cut down", func() bool {
 		if _, err := l.SaveSnapshot(); err != nil {
 			t.Fatal(err)
 		}
@@ -152,11 +162,7 @@ func TestInstallOnAFullDiskSucceedsWhenThereIsRoom(t *testing.T) {
 	if err := os.Remove(filler); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(3 * testPatience); !has(victim, "meanwhile"); time.Sleep(testHeartbeat) {
-		if time.Now().After(deadline) { // raft waits longer after each attempt that failed, up to 10 s
-			t.Fatal("it has not got what was committed, though there is room")
-		}
-	}
+	patiently(t, "it to get what was committed", func() bool { return has(victim, "meanwhile") }) // raft waits longer after each attempt that failed, up to 10 s
 	c.converge()
 	if _, err := os.Stat(filepath.Join(victim.cfg.DataDir, "snapshot.new")); !os.IsNotExist(err) {
 		t.Errorf("the attempts left something behind: %v", err)

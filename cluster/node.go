@@ -199,6 +199,7 @@ func (n *Node) fatal(err error) {
 		n.leadMu.Unlock()
 		err = n.mend(err)
 		n.log.Error("the node stops", "error", err)
+		n.cedeAtTheEnd()
 		if n.peers != nil {
 			n.peers.sever() // a disk that hangs may keep the process, and others would wait for its answers
 		}
