@@ -3,7 +3,6 @@ package e2e
 import (
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"slices"
 	"testing"
 	"time"
@@ -17,11 +16,7 @@ func keysOf(name string) pick {
 	}
 }
 
-const (
-	stall     = 5 * time.Second // shorter than raft.disk_stall
-	longStall = 2 * time.Minute // longer
-	diskStall = time.Minute     // the default of raft.disk_stall
-)
+const stall = 5 * time.Second // shorter than raft.disk_stall
 
 // TestLeaderWhoseDiskStallsForSecondsIsReplaced: its heartbeats would go on, so it
 // must hand over; when the disk is back the node follows.
@@ -105,57 +100,5 @@ func unhindered(t testing.TB, tr *traffic) {
 	t.Logf("a follower's disk stalls: longest time without an admission %v, slowest call %v", tr.gap, all.slowest)
 	if tr.gap > time.Second || all.slowest > time.Second || all.inDoubt > 0 || len(all.sure) > 0 {
 		t.Errorf("clients were held up for %v, the slowest call took %v: %v", tr.gap, all.slowest, all)
-	}
-}
-
-// A disk that does not come back within raft.disk_stall ends the node; what it has
-// in flight must not land later. Its clients and peers are not left waiting for a
-// process that the disk may hold.
-func TestNodeWhoseDiskStallsForMinutesStops(t *testing.T) {
-	t.Parallel()
-	if testing.Short() {
-		t.Skip("NOT TESTED in the short form: a stall of 2 minutes")
-	}
-	for _, who := range []string{"leader", "follower"} {
-		t.Run(who, func(t *testing.T) {
-			t.Parallel()
-			c, disks := newClusterOnDisks(t, 3, "")
-			c.startAll()
-			stalled := c.victims()[who]()
-			others := c.others(stalled)
-			tr := startTraffic(t, 1, keysOf("others"), others...)
-			beside := startTraffic(t, 1, keysOf("stalled"), stalled)
-			over := time.After(longStall)
-			began := time.Now()
-			thaw := disks[stalled].freeze()
-			eventually(t, diskStall+10*time.Second, stalled.id+" lets its clients go", func() bool {
-				conn, err := net.Dial("tcp", stalled.resp)
-				if err == nil {
-					conn.Close()
-				}
-				return err != nil
-			})
-			if waited := time.Since(began); waited < diskStall-5*time.Second {
-				t.Errorf("it stopped after %v, raft.disk_stall is %v", waited, diskStall)
-			}
-			tr.flows("without the node whose disk stalls")
-			<-over
-			thaw()
-			stopsItself(t, stalled, "raft.disk_stall", "raft.db")
-			c.start(stalled)
-			c.awaitDecides(stalled)
-			beside.flows("through the node whose disk has stalled")
-			beside.check(others[0])
-			tr.check(stalled)
-			c.awaitSameHash(c.nodes...)
-			switch who {
-			case "leader":
-				if tr.gap >= 4*time.Second {
-					t.Errorf("without an admission for %v, want less than 4s", tr.gap)
-				}
-			case "follower":
-				unhindered(t, tr)
-			}
-		})
 	}
 }

@@ -1,0 +1,70 @@
+package e2e
+
+import (
+	"net"
+	"testing"
+	"time"
+)
+
+// TestDiskThatDoesNotComeBackEndsTheNode: of five nodes a follower's disk and then
+// the leader's stall for two minutes. Nobody is held up by the first, nor for long by
+// the second. What either has in flight must not land later, so both stop when
+// raft.disk_stall is over; then nobody waits for a process that the disk still holds.
+func TestDiskThatDoesNotComeBackEndsTheNode(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("NOT TESTED in the short form: disks that stall for 2 minutes")
+	}
+	const longStall, diskStall = 2 * time.Minute, time.Minute // the latter by default
+	c, disks := newClusterOnDisks(t, 5, "")
+	c.startAll()
+	leader := c.leader()
+	follower := c.others(leader)[0]
+	var others []*node
+	for _, nd := range c.others(leader) {
+		if nd != follower {
+			others = append(others, nd)
+		}
+	}
+
+	tr := startTraffic(t, 1, keysOf("follower"), c.nodes...)
+	followerOver := time.After(longStall)
+	thawFollower := disks[follower].freeze()
+	<-time.After(2 * stall)
+	tr.check(leader)
+	unhindered(t, tr)
+
+	tr = startTraffic(t, 1, keysOf("leader"), others...)
+	beside := startTraffic(t, 1, keysOf("stalled"), leader, follower)
+	leaderOver, began := time.After(longStall), time.Now()
+	thawLeader := disks[leader].freeze()
+	tr.flows("while two disks stall")
+	for _, nd := range []*node{follower, leader} {
+		eventually(t, diskStall+15*time.Second, nd.id+" lets its clients go", func() bool {
+			conn, err := net.Dial("tcp", nd.resp)
+			if err == nil {
+				conn.Close()
+			}
+			return err != nil
+		})
+	}
+	if waited := time.Since(began); waited < diskStall {
+		t.Errorf("%s stopped after %v, raft.disk_stall is %v", leader.id, waited, diskStall)
+	}
+	tr.flows("without the two nodes")
+	<-followerOver
+	thawFollower()
+	<-leaderOver
+	thawLeader()
+	for _, nd := range []*node{follower, leader} {
+		stopsItself(t, nd, "raft.disk_stall", "raft.db")
+	}
+	c.startAll()
+	beside.flows("through the nodes whose disks had stalled")
+	beside.check(others[0])
+	tr.check(leader)
+	c.awaitSameHash(c.nodes...)
+	if tr.gap >= 4*time.Second {
+		t.Errorf("without an admission for %v, want less than 4s", tr.gap)
+	}
+}
