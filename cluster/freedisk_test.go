@@ -96,16 +96,6 @@ lines:
 	return false
 }
 
-// patiently is eventually for what takes a busy machine long.
-func patiently(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(4 * testPatience); !ok(); time.Sleep(testHeartbeat) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited %s for %s", 4*testPatience, what)
-		}
-	}
-}
-
 // A follower that is far behind needs room for a second snapshot file. Until there
 // is, it lives with what it has, and leaves nothing behind of its attempts.
 func TestInstallOnAFullDiskSucceedsWhenThereIsRoom(t *testing.T) {
