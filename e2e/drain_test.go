@@ -3,39 +3,42 @@ package e2e
 import (
 	"os"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
 )
 
-// TestRollingRestartUnderLoad restarts every node in turn under load. A connection
-// that closes while its client is just sending the next request cannot be avoided; a
-// request that was read must be answered. So at the end the count is exact: nothing
-// was charged that nobody was told. A leader hands over once, and what a follower does
-// moves no leadership: the term tells.
+// TestRollingRestartUnderLoad restarts every node in turn under load, with clients that
+// look whether their connection is still good before they send. Every request is
+// answered, so that at the end the count is exact: nothing was charged that nobody was
+// told. A leader hands over once, and what a follower does moves no leadership: the
+// term tells.
 func TestRollingRestartUnderLoad(t *testing.T) {
-	const limit, clients = 1_000_000, 8
+	const limit = 1_000_000
 	rounds := 3
 	if testing.Short() {
 		rounds = 1
 	}
 	c := startCluster(t, 3)
-	l := startLoad(t, "drained", limit, clients, c.nodes[0].resp, c.nodes[1].resp, c.nodes[2].resp)
+	l := startLoad(t, "drained", limit, 8, c.nodes[0].resp, c.nodes[1].resp, c.nodes[2].resp)
 	for range rounds {
 		for _, nd := range c.nodes {
 			before := l.answers()
 			eventually(t, 20*time.Second, "answers before "+nd.id+" stops", func() bool { return l.answers() > before+200 })
-			term, transfers := c.term(), int64(0)
-			if c.leader() == nd {
-				transfers = 1
-			}
+			term, starved := c.term(), c.elections(nd)
+			leads := c.leader() == nd
 			nd.terminate()
 			before = l.answers()
 			eventually(t, 20*time.Second, "answers while "+nd.id+" is down", func() bool { return l.answers() > before+200 })
 			c.start(nd)
 			c.awaitDecides(nd)
-			if now := c.term(); now > term+transfers {
-				t.Errorf("%s restarted: the term went from %d to %d, and by %d at most it should", nd.id, term, now, transfers)
+			most := int64(1) // the leader hands over, once
+			if !leads {
+				most = c.elections(nd) - starved // on a busy machine one of the others may hear too late from the leader
+			}
+			if now := c.term(); now > term+most {
+				t.Errorf("%s (leader: %v) restarted: the term went from %d to %d, and by %d at most it should", nd.id, leads, term, now, most)
 			}
 		}
 	}
@@ -45,14 +48,22 @@ func TestRollingRestartUnderLoad(t *testing.T) {
 	if all.inDoubt > 0 || len(all.strange) > 0 || all.denied > 0 {
 		t.Errorf("an orderly stop left calls in doubt: %v", all)
 	}
-	if most := int64(rounds * len(c.nodes) * clients / 4); all.broken > most {
-		t.Errorf("%d calls met a connection that was just closing, want %d at most", all.broken, most)
+	if all.broken > 0 {
+		t.Errorf("%d calls were not answered", all.broken)
 	}
 	left := c.nodes[0].r.mustThrottle("drained", limit-1, 1, 3600, 0)[2]
 	if left != limit-all.allowed {
 		t.Errorf("%d left, want %d: calls were charged and not answered (%v)", left, limit-all.allowed, all)
 	}
 	c.awaitSameHash(c.nodes...)
+}
+
+// elections counts those that nodes other than nd began because they heard nothing from the leader.
+func (c *cluster) elections(nd *node) (n int64) {
+	for _, o := range c.others(nd) {
+		n += int64(strings.Count(o.out.String(), "heartbeat timeout reached, starting election"))
+	}
+	return n
 }
 
 // term is the newest one that a running node knows.
