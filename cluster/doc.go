@@ -42,6 +42,8 @@
 //     sender stalls and somebody asks for the vote (install.go). The leader keeps the
 //     log behind the snapshot until its receiver has caught up; compacted away
 //     meanwhile, the receiver would need the next one, and the next (trailing.go).
+//   - A vote is refused to a candidate that the voter's own configuration, which may be
+//     old, does not know as a voter: a majority could stay without a leader (candidate.go).
 //   - Leadership, as raft tells it, is not yet leadership: a barrier, the same term
 //     after it, a clock, a first batch come first (leadership.go).
 //   - A transfer of leadership can leave raft refusing writes for ever: one at a

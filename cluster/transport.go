@@ -98,8 +98,12 @@ func (t *transport) receive() {
 			}
 		case *raft.InstallSnapshotRequest:
 			rpc = t.watchInstall(rpc)
-		case *raft.RequestVoteRequest, *raft.RequestPreVoteRequest:
+		case *raft.RequestVoteRequest:
 			t.freeLoop()
+			t.node.admitCandidate(&req.RPCHeader)
+		case *raft.RequestPreVoteRequest:
+			t.freeLoop()
+			t.node.admitCandidate(&req.RPCHeader)
 		}
 		if !t.deliver(rpc) {
 			return
