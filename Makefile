@@ -9,7 +9,7 @@ GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 # The packages with crash points, which only the tag compiles in.
 FAILPOINTS = $$(grep -rl --include='*.go' '^//go:build failpoint' . | xargs -n1 dirname | sort -u)
 
-.PHONY: run build test ci lint fuzz failpoint e2e churn bench-smoke
+.PHONY: run build test ci lint fuzz failpoint nextformat e2e churn bench-smoke
 
 # Three nodes on this machine, until Ctrl-C.
 run: build
@@ -25,7 +25,7 @@ test:
 	$(GO) test -race -short -count=1 -timeout 10m ./e2e
 
 # What is too long for `make test`.
-ci: lint failpoint fuzz e2e
+ci: lint failpoint nextformat fuzz e2e
 	$(MAKE) churn CHURN=1m
 
 lint:
@@ -33,6 +33,7 @@ lint:
 	$(GO) mod tidy -diff
 	$(GO) vet ./...
 	$(GO) vet -tags failpoint $(FAILPOINTS)
+	$(GO) vet -tags nextformat ./...
 	$(GO) run $(STATICCHECK) ./...
 	$(GO) run $(STATICCHECK) -tags failpoint $(FAILPOINTS)
 	GO=$(GO) .ci/vulncheck $(GOVULNCHECK)
@@ -40,6 +41,11 @@ lint:
 # A crash at each step that writes, in the packages that have such steps.
 failpoint:
 	$(GO) test -tags failpoint $(FAILPOINTS)
+
+# The build whose formats are those that the next release might have.
+nextformat:
+	$(GO) test -tags nextformat ./fsm ./snapshot
+	$(GO) test -tags nextformat -run 'Version|Newer|Read|Upgrade|SavedSnap' ./cluster
 
 # Each fuzz target for FUZZTIME.
 fuzz:
