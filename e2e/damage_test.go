@@ -2,77 +2,157 @@ package e2e
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 )
 
-// A damaged file is named, or rebuilt from what is whole, and never served.
-func TestDamagedFilesOfAFollower(t *testing.T) {
+// someDamages are all kinds, and those at a chosen place n times; with -short every
+// fourth kind from the first on.
+func someDamages(t testing.TB, n, first int) (some []damage) {
+	if !testing.Short() {
+		return damages(t, n)
+	}
+	all := damages(t, 1)
+	for i := first; i < len(all); i += 4 {
+		some = append(some, all[i])
+	}
+	return some
+}
+
+// One node of three comes back with a damaged file, again and again, under load: the
+// cluster goes on, and the node refuses with the file's name and what mends it, or
+// is what it was. The sum says that nothing was forgotten.
+func TestDamagedNodeUnderLoad(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 3)
-	damageFiles(t, c, c.others(c.leader())[1])
+	tr := startTraffic(t, 1, twoKeys, c.nodes...)
+	victim := c.others(c.leader())[1]
+	if _, stderr, code := limitd(t, "snapshot", "save", "--addr", victim.resp); code != 0 {
+		t.Fatalf("snapshot save: %s", stderr)
+	}
+	tr.flows("after the first snapshot")
+	victim.terminate()
+	old := readFiles(t, victim.data)
+	c.start(victim)
+	c.awaitDecides(victim)
+	tr.flows("after the copy")
+
+	outcomes := map[string]int{}
+	for i, d := range someDamages(t, 3, 0) {
+		if i%2 == 0 {
+			victim.terminate()
+		} else {
+			victim.kill()
+		}
+		whole := readFiles(t, victim.data)
+		d.on(t, victim.data, old)
+		c.start(victim)
+		if refused(t, victim, d) {
+			outcomes[d.file+" refused"]++
+			c.checkRefusal(victim, d)
+			whole.write(t, victim.data)
+			c.start(victim)
+			c.awaitDecides(victim)
+		} else {
+			outcomes[d.file+" rebuilt or harmless"]++
+			if d.refused {
+				t.Errorf("%v: %s was taken for whole", d, victim.id)
+			}
+		}
+	}
+	t.Log(outcomes)
+	tr.flows("after all damages")
+	c.awaitSameHash(c.nodes...)
+	tr.check(victim)
 }
 
-// A single node has nobody to ask; what its log does not give back is lost, and it must say so.
+// A leader that comes back damaged finds another one.
+func TestDamagedLeaderUnderLoad(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t, 3)
+	tr := startTraffic(t, 1, twoKeys, c.nodes...)
+	victim := c.leader()
+	victim.kill()
+	d := damage{logFile, "a flipped bit in logs", func(now, _ []byte) []byte {
+		at := pagesOf(t, now, "logs")[0]*pageSize + 16 // the first element
+		now[at+4] ^= 1
+		return now
+	}, true}
+	d.on(t, victim.data, nil)
+	c.start(victim)
+	tr.flows("without the leader")
+	if !refused(t, victim, d) {
+		t.Error("it was taken for whole")
+	}
+	c.checkRefusal(victim, d)
+	tr.flows("after the refusal")
+	tr.check(c.leader())
+}
+
+// A single node has nobody to ask: what its log does not give back is lost, and it
+// must say so, and never have admitted less than it did.
 func TestDamagedFilesOfASingleNode(t *testing.T) {
-	c := startCluster(t, 1)
-	damageFiles(t, c, c.nodes[0])
+	t.Parallel()
+	for how, stop := range map[string]func(*process){"stopped": (*process).terminate, "killed": (*process).kill} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			damageSingleNode(t, stop)
+		})
+	}
 }
 
-// damageFiles damages the files of a stopped node in many ways. It must either
-// refuse to start and name the file, or come back with the state that it had.
-func damageFiles(t *testing.T, c *cluster, victim *node) {
+func damageSingleNode(t *testing.T, stop func(*process)) {
+	c := startCluster(t, 1)
+	nd := c.nodes[0]
 	const limit, keys = 100, 50
 	charge := func() {
 		for i := range keys {
-			victim.r.mustThrottle(fmt.Sprintf("key:%d", i), limit-1, 1, 3600, 1)
+			nd.r.mustThrottle(fmt.Sprintf("key:%d", i), limit-1, 1, 3600, 1)
 		}
 	}
 	charge()
 	// Saving writes the snapshot file, so that there is one to damage.
-	if _, stderr, code := limitd(t, "snapshot", "save", "--addr", victim.resp); code != 0 {
+	if _, stderr, code := limitd(t, "snapshot", "save", "--addr", nd.resp); code != 0 {
 		t.Fatalf("snapshot save: %s", stderr)
 	}
+	stop(nd.process)
+	old := readFiles(t, nd.data)
+	c.start(nd)
+	c.awaitDecides(nd)
 	charge()
-	c.awaitSameHash(c.nodes...)
-	victim.terminate()
-	sound := readFiles(t, victim.data, "snapshot.db", "raft.db")
-
+	stop(nd.process)
+	whole := readFiles(t, nd.data)
 	outcomes := map[string]int{}
-	for name, whole := range sound {
-		for _, d := range damages(whole) {
-			t.Run(name+" "+d.name, func(t *testing.T) {
-				writeFiles(t, victim.data, sound)
-				writeFiles(t, victim.data, map[string][]byte{name: d.bytes})
-				c.start(victim)
-				if refused(t, victim) {
-					outcomes[name+" refused"]++
-					if !strings.Contains(victim.out.String(), name) {
-						t.Errorf("the refusal does not name %s:\n%s", name, tail(victim.out.String(), 10))
-					}
-					return
-				}
-				outcomes[name+" rebuilt or harmless"]++
-				for i := 0; i < keys; i += 7 {
-					if r := victim.r.mustThrottle(fmt.Sprintf("key:%d", i), limit-1, 1, 3600, 0); r[2] != limit-2 {
-						t.Errorf("key:%d has %d left, want %d", i, r[2], limit-2)
-					}
-				}
-				c.awaitSameHash(c.nodes...)
-				victim.kill()
-			})
+	for _, d := range someDamages(t, 5, 1) {
+		whole.write(t, nd.data)
+		d.on(t, nd.data, old)
+		c.start(nd)
+		if refused(t, nd, d) {
+			outcomes[d.file+" refused"]++
+			c.checkRefusal(nd, d)
+			continue
 		}
+		outcomes[d.file+" rebuilt or harmless"]++
+		if d.refused {
+			t.Errorf("%v: it was taken for whole", d)
+		}
+		for i := range keys {
+			if r := nd.r.mustThrottle(fmt.Sprintf("key:%d", i), limit-1, 1, 3600, 0); r[2] != limit-2 {
+				t.Errorf("%v: key:%d has %d left, want %d", d, i, r[2], limit-2)
+				break
+			}
+		}
+		nd.kill()
 	}
 	t.Log(outcomes)
 }
 
 // refused says whether the node ended by itself (with an error) rather than deciding.
-func refused(t *testing.T, nd *node) bool {
+func refused(t *testing.T, nd *node, d damage) bool {
 	t.Helper()
 	ended := false
-	eventually(t, 20*time.Second, nd.id+" refuses or decides", func() bool {
+	eventually(t, 20*time.Second, fmt.Sprintf("%v: %s refuses or decides", d, nd.id), func() bool {
 		if !nd.running() {
 			ended = true
 			return true
@@ -80,72 +160,24 @@ func refused(t *testing.T, nd *node) bool {
 		_, err := nd.r.throttle("limitd:ready", 0, 1, 1, 0)
 		return err == nil
 	})
-	if ended {
-		if code := nd.exitCode(); code != 2 && code != 3 {
-			t.Errorf("%s ended with code %d:\n%s", nd.id, code, tail(nd.out.String(), 20))
-		}
-		if strings.Contains(nd.out.String(), "goroutine ") {
-			t.Errorf("%s panicked:\n%s", nd.id, tail(nd.out.String(), 40))
-		}
-	}
 	return ended
 }
 
-type damage struct {
-	name  string
-	bytes []byte
-}
-
-// damages are ways in which a file comes back wrong.
-func damages(whole []byte) []damage {
-	out := []damage{
-		{"empty", nil},
-		{"cut in the middle", whole[:len(whole)/2]},
-		{"cut in a page", whole[:len(whole)*2/3+100]},
-		{"first page zero", append(make([]byte, 4096), whole[4096:]...)},
-		{"both meta pages zero", append(make([]byte, 8192), whole[8192:]...)},
+// checkRefusal wants the name of the file, what mends it, and no panic.
+func (c *cluster) checkRefusal(nd *node, d damage) {
+	c.t.Helper()
+	if code := nd.exitCode(); code != 2 && code != 3 {
+		c.t.Errorf("%v: %s ended with code %d:\n%s", d, nd.id, code, tail(nd.out.String(), 20))
 	}
-	flips := 60
-	if testing.Short() {
-		flips = 8
+	text := nd.out.String()
+	if strings.Contains(text, "goroutine ") {
+		c.t.Errorf("%v: %s panicked:\n%s", d, nd.id, tail(text, 40))
 	}
-	used := usedBytes(whole)
-	for i := range flips {
-		at := used[i*len(used)/flips]
-		out = append(out, damage{fmt.Sprintf("bit flipped at %d", at), flipped(whole, at)})
-	}
-	return out
-}
-
-// usedBytes are the offsets of what is not zero: zeros have nothing to lose.
-func usedBytes(b []byte) []int {
-	var used []int
-	for i, c := range b {
-		if c != 0 {
-			used = append(used, i)
-		}
-	}
-	return used
-}
-
-func readFiles(t *testing.T, dir string, names ...string) map[string][]byte {
-	t.Helper()
-	files := map[string][]byte{}
-	for _, name := range names {
-		text, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		files[name] = text
-	}
-	return files
-}
-
-func writeFiles(t *testing.T, dir string, files map[string][]byte) {
-	t.Helper()
-	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
-			t.Fatal(err)
+	last := tail(text, 1)
+	mends := "`limitd cluster remove " + nd.id + " --addr "
+	for _, want := range []string{d.file, mends, "`limitd snapshot restore ", "mv " + nd.data + " "} {
+		if !strings.Contains(last, want) {
+			c.t.Errorf("%v: the refusal does not say %q:\n%s", d, want, last)
 		}
 	}
 }
