@@ -39,7 +39,8 @@ type logTally struct{ last, entries, sum, txid uint64 }
 func (t *logTally) add(row []byte) { t.entries++; t.sum += rowSum(row) }
 func (t *logTally) sub(row []byte) { t.entries--; t.sum -= rowSum(row) }
 
-func (t *logTally) encode() (b []byte) {
+func (t *logTally) encode() []byte {
+	b := make([]byte, 0, 4*8)
 	for _, n := range []uint64{t.last, t.entries, t.sum, t.txid} {
 		b = binary.BigEndian.AppendUint64(b, n)
 	}
