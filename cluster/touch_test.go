@@ -255,7 +255,8 @@ func TestFollowersTimeIsNotAheadOfANewLeader(t *testing.T) {
 	inTouch(t, c.nodes...)
 	for _, n := range c.nodes {
 		eventually(t, n.cfg.ID+" to have a receipt of this leader", func() bool {
-			return n.receipts.newest.Load().term == l.raft.Load().CurrentTerm()
+			rc := n.receipts.newest.Load()
+			return rc != nil && rc.term == l.raft.Load().CurrentTerm()
 		})
 	}
 	f := c.others(l)[0]
