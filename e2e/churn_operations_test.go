@@ -157,8 +157,8 @@ func (w *churn) restartAll() {
 	for _, s := range w.members() {
 		w.awaitTakeDown(s)
 		s.proc.Lock()
-		s.terminate()
-		w.start(s.node)
+		s.cmd.Process.Signal(syscall.SIGTERM)
+		w.startAgain(s)
 		s.proc.Unlock()
 		w.awaitAnswer(s)
 		w.putUp(s)

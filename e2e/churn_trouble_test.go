@@ -54,7 +54,8 @@ func (w *churn) afflict(s *slot, tr trouble, rng *rand.Rand, stop <-chan struct{
 }
 
 // startAgain starts a node that was told to end. One that has ended because it is
-// no member any more stays ended.
+// no member any more stays ended; one that had just been started may not have known
+// yet what SIGTERM means.
 func (w *churn) startAgain(s *slot) {
 	code := s.wait(20 * time.Second)
 	w.mu.Lock()
