@@ -37,6 +37,7 @@ func TestOneFailedSyncStopsTheNode(t *testing.T) {
 				tr.flows("with it again")
 				tr.check(victim)
 				c.awaitSameHash(c.nodes...)
+				soonReplaced(t, tr)
 			})
 		}
 	}
@@ -58,6 +59,7 @@ func TestLogWithoutRoomStopsTheNode(t *testing.T) {
 			c.awaitDecides(victim)
 			tr.check(victim)
 			c.awaitSameHash(c.nodes...)
+			soonReplaced(t, tr)
 		})
 	}
 	t.Run("all", func(t *testing.T) {

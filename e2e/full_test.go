@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"strings"
 	"testing"
 	"time"
 )
@@ -26,6 +27,11 @@ func TestFullDiskOfAFollowerStopsItAlone(t *testing.T) {
 	disks[full].fill(0)
 	stopsItself(t, full, "raft.db", "no space left on device", "free space there")
 	tr.flows("without the node whose disk is full")
+	c.start(full) // too early
+	full.wait(20 * time.Second)
+	if last := tail(full.out.String(), 1); !strings.Contains(last, "no space left on device: free space there") {
+		t.Errorf("started while its disk is full, its last line is %q", last)
+	}
 	disks[full].drain()
 	c.start(full)
 	c.awaitDecides(full)
