@@ -47,7 +47,7 @@ func TestLeaderWhoseDiskHangsHandsOver(t *testing.T) {
 	}
 	put(t, next, "after")
 	if _, err := next.peers.askStatus(l.Node.cfg.self().Peer, testPatience); err != nil {
-		t.Errorf("its peers' questions wait for its disk, and their calls behind them: %v", err)
+		t.Fatalf("its peers' questions wait for its disk, and their calls behind them: %v", err)
 	}
 	if s := l.Status(); s.LogLast == 0 {
 		t.Errorf("it says nothing of its log: %+v", s)
