@@ -265,3 +265,25 @@ func TestMemberIsMovedToAnotherPeerAddress(t *testing.T) {
 		t.Errorf("it is %+v", s)
 	}
 }
+
+// The leader is in the middle of a request to the old address, and tries it again and again.
+func TestMemberThatWasAwayIsReplicatedToAtItsNewAddress(t *testing.T) {
+	t.Parallel()
+	c := startTestCluster(t, 3)
+	l := c.leader()
+	put(t, l, "before")
+	c.converge()
+	n := c.others(l)[0]
+	n.Close()
+	put(t, l, "while it was away")
+	moved := freeAddr(t)
+	n.cfg.Members = append([]Member{}, n.cfg.Members...)
+	for i := range n.cfg.Members {
+		if n.cfg.Members[i].ID == n.cfg.ID {
+			n.cfg.Members[i].Peer = moved
+		}
+	}
+	c.start(n)
+	c.change(l, Change{Op: ChangeJoin, ID: n.cfg.ID, Peer: moved})
+	eventually(t, "what was written meanwhile", func() bool { return has(n, "while it was away") })
+}

@@ -140,10 +140,11 @@ func (n *Node) heard(req *raft.AppendEntriesRequest) {
 // AppendEntries implements raft.Transport. After each request that fails raft waits
 // longer before it replicates to that follower again, up to 10 s, though heartbeats may
 // be answered long since: a node that comes back would be no help to the majority for
-// as long. So such a request is tried again here, until it is answered or of no use.
+// as long. So such a request is tried again here, until it is answered or of no use:
+// raft has the member's new address only for its next request.
 func (t *transport) AppendEntries(id raft.ServerID, target raft.ServerAddress, req *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
 	err := t.appendEntries(id, target, req, resp)
-	for err != nil && replicates(req) && t.node.replicatesTo(id, req.Term) {
+	for err != nil && replicates(req) && t.node.replicatesTo(id, target, req.Term) {
 		select {
 		case <-time.After(t.node.cfg.Heartbeat / 5):
 		case <-t.done:
@@ -159,15 +160,15 @@ func replicates(req *raft.AppendEntriesRequest) bool {
 	return req.PrevLogEntry > 0 || req.LeaderCommitIndex > 0 || len(req.Entries) > 0
 }
 
-// replicatesTo says whether this node leads in term and has that member.
-func (n *Node) replicatesTo(id raft.ServerID, term uint64) bool {
+// replicatesTo says whether this node leads in term and has that member at target.
+func (n *Node) replicatesTo(id raft.ServerID, target raft.ServerAddress, term uint64) bool {
 	r := n.raft.Load()
 	if r == nil || r.State() != raft.Leader || r.CurrentTerm() != term {
 		return false
 	}
 	for _, s := range n.configuration().Servers {
 		if s.ID == id {
-			return true
+			return s.Address == target
 		}
 	}
 	return false

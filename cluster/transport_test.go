@@ -33,7 +33,7 @@ func TestFollowerThatComesBackIsReplicatedToAtOnce(t *testing.T) {
 	done := replicate(l, back)
 	put(t, l, "meanwhile")
 	c.heal()
-	if err := <-done; err != nil && l.replicatesTo(back.serverID(), term) {
+	if err := <-done; err != nil && l.replicatesTo(back.serverID(), raft.ServerAddress(back.Node.cfg.self().Peer), term) {
 		t.Errorf("raft was told of the failure, and waits: %v", err)
 	}
 	c.converge()
