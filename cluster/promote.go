@@ -62,14 +62,9 @@ func (n *Node) promoteOne(id raft.ServerID) error {
 
 // caughtUp says what a member lacks of the leader's log and state, nil: nothing that matters.
 func (n *Node) caughtUp(s raft.Server) error {
-	r := n.raft.Load()
-	last, now := r.LastIndex(), n.fsm.Time()
-	ack, ok := n.acks.peer(s.ID, r.CurrentTerm())
-	if !ok || !n.healthy(s.ID) {
-		return fmt.Errorf("%s does not answer", name(s))
-	}
-	if lacks := last - min(ack.match, last); lacks > caughtUpEntries {
-		return fmt.Errorf("%s is not caught up: it lacks %d entries of the log, %d are allowed", name(s), lacks, caughtUpEntries)
+	now := n.fsm.Time()
+	if why := n.shortOf(s.ID); why != "" {
+		return fmt.Errorf("%s %s", name(s), why)
 	}
 	status, err := n.peers.askStatus(string(s.Address), checkEvery)
 	if err != nil {

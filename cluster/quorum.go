@@ -20,13 +20,14 @@ func voters(servers []raft.Server) []raft.Server {
 	return vs
 }
 
-// checkQuorum refuses a change after which fewer of the voters would answer than
-// must for anything to be admitted. A leader that was elected a moment ago has not
-// heard from all yet: it waits as long as a voter may be silent and count as healthy.
+// checkQuorum refuses a change after which fewer of the voters would answer, and be
+// caught up, than must for anything to be admitted. A leader that was elected a moment
+// ago has not heard from all yet, and a busy voter may lack what is in flight: it waits
+// as long as a voter may be silent and count as healthy.
 func (n *Node) checkQuorum(ctx context.Context, what string, after []raft.Server) error {
 	end := time.After(2 * n.cfg.Heartbeat)
 	for {
-		err := quorumAfter(what, after, n.healthy)
+		err := quorumAfter(what, after, n.shortOf)
 		if err == nil {
 			return nil
 		}
@@ -52,22 +53,45 @@ func (n *Node) healthy(id raft.ServerID) bool {
 	return ok && n.clock.Boot()-ack.heard <= 2*int64(n.cfg.Heartbeat)
 }
 
+// shortOf says why a voter would not help a majority now, "": it would. One may answer
+// heartbeats and get none of the log.
+func (n *Node) shortOf(id raft.ServerID) string {
+	switch {
+	case id == n.serverID():
+		return ""
+	case !n.healthy(id):
+		return "does not answer"
+	}
+	if lacks := n.lacks(id); lacks > caughtUpEntries {
+		return fmt.Sprintf("lacks %d entries of the log, %d are allowed", lacks, caughtUpEntries)
+	}
+	return ""
+}
+
+// lacks is how many entries of this leader's log a member is not known to have.
+func (n *Node) lacks(id raft.ServerID) uint64 {
+	r := n.raft.Load()
+	last := r.LastIndex()
+	ack, _ := n.acks.peer(id, r.CurrentTerm())
+	return last - min(ack.match, last)
+}
+
 // quorumAfter says what is wrong with a configuration that has these voters.
-func quorumAfter(what string, after []raft.Server, healthy func(raft.ServerID) bool) error {
-	var silent []string
+func quorumAfter(what string, after []raft.Server, shortOf func(raft.ServerID) string) error {
+	var short, why []string
 	for _, s := range after {
-		if !healthy(s.ID) {
-			silent = append(silent, name(s))
+		if w := shortOf(s.ID); w != "" {
+			short, why = append(short, name(s)), append(why, name(s)+" "+w)
 		}
 	}
 	need := len(after)/2 + 1
-	if len(after)-len(silent) >= need {
+	if len(after)-len(short) >= need {
 		return nil
 	}
-	who, do, are := strings.Join(silent, " and "), "do", "are"
-	if len(silent) == 1 {
-		do, are = "does", "is"
+	who, are := strings.Join(short, " and "), "are"
+	if len(short) == 1 {
+		are = "is"
 	}
-	return fmt.Errorf("%s %d voters and %d must answer; %s %s not: wait for %s or remove %s first; FORCE goes ahead and risks that nothing is admitted until %s %s back",
-		what, len(after), need, who, do, who, who, who, are)
+	return fmt.Errorf("%s %d voters and %d must answer and be caught up; %s: wait for %s or remove %s first; FORCE goes ahead and risks that nothing is admitted until %s %s back",
+		what, len(after), need, strings.Join(why, " and "), who, who, who, are)
 }

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,9 +20,9 @@ func TestQuorumAfterAChange(t *testing.T) {
 	}{
 		{"1", "", ""},
 		{"12", "", ""},
-		{"12", "2", "2 voters and 2 must answer; n2 does not: wait for n2 or remove n2 first"},
+		{"12", "2", "2 voters and 2 must answer and be caught up; n2 does not answer: wait for n2 or remove n2 first"},
 		{"123", "3", ""},
-		{"123", "23", "3 voters and 2 must answer; n2 and n3 do not: wait for n2 and n3 or remove n2 and n3 first"},
+		{"123", "23", "3 voters and 2 must answer and be caught up; n2 does not answer and n3 does not answer: wait for n2 and n3 or remove n2 and n3 first"},
 		{"1234", "4", ""},
 		{"1234", "34", "4 voters and 3 must answer"},
 		{"12345", "45", ""},
@@ -31,8 +32,11 @@ func TestQuorumAfterAChange(t *testing.T) {
 		for _, r := range c.after {
 			after = append(after, server[r])
 		}
-		err := quorumAfter("after it there are", after, func(id raft.ServerID) bool {
-			return !strings.ContainsRune(c.silent, rune(id[1]))
+		err := quorumAfter("after it there are", after, func(id raft.ServerID) string {
+			if strings.ContainsRune(c.silent, rune(id[1])) {
+				return "does not answer"
+			}
+			return ""
 		})
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s without %q: %v, want %q", c.after, c.silent, err, c.want)
@@ -52,37 +56,73 @@ func TestMemberThatIsBehindGetsNoVote(t *testing.T) {
 	s, _ := findServer(l.configuration().Servers, "n4")
 	eventually(t, "n4 to be caught up", func() bool { return l.caughtUp(s) == nil })
 
-	term := l.raft.Load().CurrentTerm()
-	forget := func() { // what it was sent and acknowledged
+	tells := c.loseTouch(l, n4)
+	c.refuses(l, Change{Op: ChangePromote, ID: "n4"}, "n4 does not answer")
+	tells(0)
+	l.grow(caughtUpEntries + 1)
+	c.refuses(l, Change{Op: ChangePromote, ID: "n4", Force: true}, "n4 lacks", "entries of the log, 1000 are allowed")
+	tells(l.raft.Load().LastIndex())
+	l.clock.boot.Add(int64(3 * caughtUpTime))
+	put(t, l, "later")
+	c.refuses(l, Change{Op: ChangePromote, ID: "n4"}, "its state is", "behind, 1s is allowed")
+}
+
+// A voter that answers heartbeats and gets none of the log is of no help to a majority.
+func TestVoterThatIsBehindDoesNotCountForTheQuorum(t *testing.T) {
+	t.Parallel()
+	c := startTestCluster(t, 3, func(cfg *Config) { cfg.Heartbeat, cfg.Election, cfg.Lease = time.Second, time.Second, time.Second })
+	l := c.leader()
+	behind, other := c.others(l)[0], c.others(l)[1]
+	tells := c.loseTouch(l, behind)
+	tells(0)
+	l.grow(caughtUpEntries + 1)
+	for _, op := range []ChangeOp{ChangeRemove, ChangeDemote} {
+		c.refuses(l, Change{Op: op, ID: other.cfg.ID}, "2 must answer and be caught up", behind.cfg.ID+" lacks", "entries of the log, 1000 are allowed: wait for "+behind.cfg.ID)
+	}
+	tells(l.raft.Load().LastIndex() - caughtUpEntries/2) // what a busy one lacks
+	rest := slices.DeleteFunc(voters(l.configuration().Servers), func(s raft.Server) bool { return s.ID == other.serverID() })
+	if err := l.checkQuorum(t.Context(), "after it there are", rest); err != nil {
+		t.Errorf("it is only busy: %v", err)
+	}
+}
+
+// loseTouch cuts f off from the leader, until it counts as silent. What f acknowledged
+// then is what the test tells.
+func (c *testCluster) loseTouch(l, f *testNode) (tells func(match uint64)) {
+	c.t.Helper()
+	id := f.serverID()
+	forget := func() {
 		l.acks.mu.Lock()
-		delete(l.acks.peers, s.ID)
+		delete(l.acks.peers, id)
 		l.acks.mu.Unlock()
 	}
 	all := func(raft.ServerID) error { return errCut }
-	n4.trans.cut.Store(&all)
-	cut := func(id raft.ServerID) error {
-		if id == s.ID {
+	f.trans.cut.Store(&all)
+	one := func(to raft.ServerID) error {
+		if to == id {
 			return errCut
 		}
 		return nil
 	}
-	l.trans.cut.Store(&cut)
-	eventually(t, "the leader to miss it", func() bool { forget(); return !l.healthy(s.ID) })
-	c.refuses(l, Change{Op: ChangePromote, ID: "n4"}, "n4 does not answer")
-	l.acks.note(s.ID, term, peerAck{sent: l.clock.Boot(), heard: l.clock.Boot() + 1e10, match: 0}, l.configuration())
-	var entries []raft.Future
-	for range caughtUpEntries + 1 {
-		entries = append(entries, l.raft.Load().Barrier(0))
+	l.trans.cut.Store(&one)
+	eventually(c.t, "the leader to miss it", func() bool { forget(); return !l.healthy(id) })
+	return func(match uint64) {
+		forget()
+		boot := l.clock.Boot()
+		l.acks.note(id, l.raft.Load().CurrentTerm(), peerAck{sent: boot, heard: boot + 1e10, match: match}, l.configuration())
 	}
-	for _, f := range entries {
+}
+
+// grow commits so many entries.
+func (tn *testNode) grow(entries int) {
+	tn.cluster.t.Helper()
+	var under []raft.Future
+	for range entries {
+		under = append(under, tn.raft.Load().Barrier(0))
+	}
+	for _, f := range under {
 		if err := f.Error(); err != nil {
-			t.Fatal(err)
+			tn.cluster.t.Fatal(err)
 		}
 	}
-	c.refuses(l, Change{Op: ChangePromote, ID: "n4", Force: true}, "n4 is not caught up", "entries of the log, 1000 are allowed")
-	forget()
-	l.acks.note(s.ID, term, peerAck{sent: l.clock.Boot(), heard: l.clock.Boot() + 1e10, match: l.raft.Load().LastIndex()}, l.configuration())
-	l.clock.boot.Add(int64(3 * caughtUpTime))
-	put(t, l, "later")
-	c.refuses(l, Change{Op: ChangePromote, ID: "n4"}, "its state is", "behind, 1s is allowed")
 }
