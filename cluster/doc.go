@@ -30,8 +30,14 @@
 //     stablestore.go). A node that may have forgotten what it acknowledged does not
 //     start: it must be removed and join again. An old copy of the file is told by
 //     what the snapshot file notes (marks.go, mending.go).
-//   - While a write is stuck in the disk, a leader sends nothing, so the others
-//     elect; when it stays stuck, the process stops (transport.go, watchdog.go).
+//   - Raft's main loop waits for a write that is stuck in the disk, and its heartbeats
+//     go on. So a leader hands over beside raft, and sends nothing; when the write stays
+//     stuck, the process stops (cede.go, transport.go, watchdog.go). Nobody else may wait
+//     for the disk with it (logends.go).
+//   - A full disk stops a node. So that not all of them fill up together, charges are
+//     refused before (freedisk.go).
+//   - After each failed request raft waits twice as long before it replicates again, and
+//     a follower that comes back would be of no use for as long (transport.go).
 //   - Heartbeats have no shortcut past raft's main loop: it changes terms beside
 //     it. So the heartbeat timeout must exceed the slowest healthy write.
 //   - One request to a follower at a time: pipelining can wedge it for good.

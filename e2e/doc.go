@@ -1,5 +1,7 @@
 // Package e2e tests the built binary from outside: real processes on loopback,
-// real clients (redis-cli, go-redis, python3-redis), kill -9 and damaged files.
+// real clients (redis-cli, go-redis, python3-redis), kill -9 and damaged files, and
+// disks that lose their power, hang, fill up and fail (disk_image_test.go,
+// disk_inject_test.go).
 //
 // TestMain builds limitd once and fails if a client that the tests need is not
 // installed. Ports are reserved before a node starts ([reservePorts] says how),
@@ -8,6 +10,6 @@
 // TestChurn does everything at once, in random order; `make churn` runs it for
 // longer, and its flag -seed repeats what it did.
 //
-// With -short each test does the same with fewer calls and fewer rounds; no test
-// is left out.
+// With -short each test does the same with fewer calls and fewer rounds. The few
+// that take minutes are left out, and say NOT TESTED.
 package e2e
