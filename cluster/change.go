@@ -30,6 +30,8 @@ type Change struct {
 	Peer     string   `json:"peer,omitempty"`      // Join only: the peer address at which the node waits
 	NonVoter bool     `json:"non_voter,omitempty"` // Join only: it stays a non-voter until it is promoted
 	Force    bool     `json:"force,omitempty"`     // Promote, Demote, Remove, Leave: though the quorum may be lost
+
+	wanted bool // Promote only: as far as the member itself wants its vote
 }
 
 // ErrRemoved is why a node that is no member of the cluster any more is to stop

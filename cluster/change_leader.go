@@ -42,7 +42,7 @@ func (n *Node) makeChange(ctx context.Context, c Change) error {
 	}
 	switch c.Op {
 	case ChangePromote:
-		return n.promote(ctx, base, s, c.Force)
+		return n.promote(ctx, base, s, c)
 	case ChangeDemote, ChangeRemove:
 		return n.takeOut(ctx, base, s, c)
 	}
@@ -84,14 +84,18 @@ func (n *Node) settledConfiguration(ctx context.Context) (indexedConfiguration, 
 }
 
 // promote gives a non-voter its vote, if it is caught up.
-func (n *Node) promote(ctx context.Context, base indexedConfiguration, s raft.Server, force bool) error {
+func (n *Node) promote(ctx context.Context, base indexedConfiguration, s raft.Server, c Change) error {
 	if s.Suffrage == raft.Voter {
 		return nil
 	}
-	if err := n.caughtUp(s); err != nil {
+	status, err := n.caughtUp(s)
+	if err != nil {
 		return err
 	}
-	if !force {
+	if c.wanted && !status.wantsVoteAt(base.index) {
+		return passing(name(s) + " does not want a vote, or does not know yet whether it has one")
+	}
+	if !c.Force {
 		if err := n.checkQuorum(ctx, fmt.Sprintf("with a vote for %s there are", name(s)), append(voters(base.servers), s)); err != nil {
 			return err
 		}

@@ -40,6 +40,7 @@ func (c indexedConfiguration) lists(raftID raft.ServerID) bool {
 // not known until another node tells.
 func (c *configurations) load(self raft.ServerID, snapshot, log indexedConfiguration) {
 	c.committed, c.newest = snapshot, snapshot
+	c.noteVote(self, snapshot.servers)
 	c.see(snapshot.servers)
 	c.see(log.servers)
 	if log.index > snapshot.index {
@@ -75,7 +76,7 @@ func (c *configurations) noteCommitted(self raft.ServerID, index uint64, servers
 		if c.committed.lists(self) {
 			c.listed, c.member = max(c.listed, index), true
 		}
-		c.voted = c.voted || slices.ContainsFunc(servers, func(s raft.Server) bool { return s.ID == self && s.Suffrage == raft.Voter })
+		c.noteVote(self, servers)
 	}
 	c.mu.Unlock()
 	c.news.announce()
@@ -90,6 +91,12 @@ func (c *configurations) noteTold(s *peerStatus) {
 	if s.stands() {
 		c.listed, c.member = max(c.listed, s.ConfigIndex), true
 	}
+}
+
+// noteVote takes down whether this node is a voter in a configuration that is committed.
+// c.mu is held, or nobody else knows c yet.
+func (c *configurations) noteVote(self raft.ServerID, servers []raft.Server) {
+	c.voted = c.voted || slices.ContainsFunc(servers, func(s raft.Server) bool { return s.ID == self && s.Suffrage == raft.Voter })
 }
 
 // see takes down who is a member. c.mu is held, or nobody else knows c yet.
@@ -116,7 +123,8 @@ func (c *configurations) isListed(self raft.ServerID) bool {
 	return c.newest.lists(self)
 }
 
-// hasVoted says whether this node was a voter since it was started.
+// hasVoted says whether this node was a voter since it was started, or had a vote in its
+// snapshot then.
 func (c *configurations) hasVoted() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

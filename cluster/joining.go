@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 )
 
 // A node that waits to be taken in keeps in one file that it does, and whether it
@@ -41,9 +42,10 @@ func intentOf(nonVoter bool) joinIntent {
 
 // joining is a node's intent, and what it heard while it waits.
 type joining struct {
-	mu       sync.Mutex
-	path     string
-	intent   joinIntent // as on disk
+	path   string
+	intent atomic.Value // joinIntent, as on disk: read without waiting for it
+
+	mu       sync.Mutex // also held while the disk is written
 	founding bool       // it is founding a cluster and cannot join another one any more
 	leader   string     // peer address of who invited it
 }
@@ -61,25 +63,27 @@ func (j *joining) load(dataDir string) error {
 	case err != nil:
 		return fmt.Errorf("read intent to join: %w", err)
 	}
-	if j.intent, err = parseJoining(b); errors.Is(err, ErrVersion) {
+	intent, err := parseJoining(b)
+	if errors.Is(err, ErrVersion) {
 		return fmt.Errorf("%s: %w", j.path, err)
 	} else if err != nil {
 		return fmt.Errorf("%s: %w. Remove the file; if the data directory holds no log yet, start the node with --join", j.path, err)
 	}
+	j.intent.Store(intent)
 	return nil
 }
 
+// wants is the intent. It does not wait for the disk: it is asked for by each status.
 func (j *joining) wants() joinIntent {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.intent
+	i, _ := j.intent.Load().(joinIntent)
+	return i
 }
 
 // state is what the bootstrap asks for.
 func (j *joining) state() (joins bool, leader string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.intent != joinsNot, j.leader
+	return j.wants() != joinsNot, j.leader
 }
 
 // set puts the intent on disk; joinsNot removes the file.
@@ -93,11 +97,13 @@ func (j *joining) setLocked(want joinIntent) (err error) {
 	if j.founding && want != joinsNot {
 		return errors.New("it is founding a cluster")
 	}
-	if want == j.intent {
+	if want == j.wants() {
 		return nil
 	}
 	if want == joinsNot {
-		err = os.Remove(j.path)
+		if err = os.Remove(j.path); errors.Is(err, os.ErrNotExist) {
+			err = nil
+		}
 	} else {
 		tmp := j.path + ".tmp"
 		if err = writeSynced(tmp, formatJoining(want)); err == nil {
@@ -110,7 +116,7 @@ func (j *joining) setLocked(want joinIntent) (err error) {
 	if err != nil {
 		return fmt.Errorf("keep intent to join: %w", err)
 	}
-	j.intent = want
+	j.intent.Store(want)
 	return nil
 }
 
@@ -118,7 +124,7 @@ func (j *joining) setLocked(want joinIntent) (err error) {
 func (j *joining) found() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.founding = j.intent == joinsNot
+	j.founding = j.wants() == joinsNot
 	return j.founding
 }
 

@@ -48,7 +48,8 @@ func (n *Node) promoteCaughtUp() {
 	}
 }
 
-// wantsVote says that a non-voter was heard to want a vote.
+// wantsVote says that a non-voter was heard to want a vote. It may have got one and lost
+// it since: promote asks again.
 func (n *Node) wantsVote(s raft.Server) bool {
 	p, ok := n.polledPeer(name(s))
 	return ok && p.status.RaftID == string(s.ID) && p.status.WantsVote
@@ -57,21 +58,28 @@ func (n *Node) wantsVote(s raft.Server) bool {
 func (n *Node) promoteOne(id raft.ServerID) error {
 	ctx, cancel := n.awake.timeout(changeTime / 2)
 	defer cancel()
-	return n.makeChange(ctx, Change{Op: ChangePromote, ID: string(id)})
+	return n.makeChange(ctx, Change{Op: ChangePromote, ID: string(id), wanted: true})
 }
 
-// caughtUp says what a member lacks of the leader's log and state, nil: nothing that matters.
-func (n *Node) caughtUp(s raft.Server) error {
+// wantsVoteAt says that it wants a vote and knows the configuration at index, in which
+// it has none: so it is not one that was given and taken back that it wants.
+func (s *peerStatus) wantsVoteAt(index uint64) bool {
+	return s.WantsVote && s.ConfigCommitted && s.ConfigIndex >= index
+}
+
+// caughtUp says what a member lacks of the leader's log and state, nil: nothing that
+// matters, and what it tells of itself now.
+func (n *Node) caughtUp(s raft.Server) (peerStatus, error) {
 	now := n.fsm.Time()
 	if why := n.shortOf(s.ID); why != "" {
-		return fmt.Errorf("%s %s", name(s), why)
+		return peerStatus{}, fmt.Errorf("%s %s", name(s), why)
 	}
 	status, err := n.peers.askStatus(string(s.Address), checkEvery)
 	if err != nil {
-		return fmt.Errorf("%s does not tell how far it is: %w", name(s), err)
+		return status, fmt.Errorf("%s does not tell how far it is: %w", name(s), err)
 	}
 	if behind := time.Duration(now - status.Time); behind > caughtUpTime {
-		return fmt.Errorf("%s is not caught up: its state is %s behind, %s is allowed", name(s), behind.Round(time.Millisecond), caughtUpTime)
+		return status, fmt.Errorf("%s is not caught up: its state is %s behind, %s is allowed", name(s), behind.Round(time.Millisecond), caughtUpTime)
 	}
-	return nil
+	return status, nil
 }

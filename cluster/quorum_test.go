@@ -54,7 +54,7 @@ func TestMemberThatIsBehindGetsNoVote(t *testing.T) {
 	eventually(t, "n4 to follow", func() bool { return n4.role() == "nonvoter" })
 	put(t, l, "a")
 	s, _ := findServer(l.configuration().Servers, "n4")
-	eventually(t, "n4 to be caught up", func() bool { return l.caughtUp(s) == nil })
+	eventually(t, "n4 to be caught up", func() bool { _, err := l.caughtUp(s); return err == nil })
 
 	tells := c.loseTouch(l, n4)
 	c.refuses(l, Change{Op: ChangePromote, ID: "n4"}, "n4 does not answer")

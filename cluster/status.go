@@ -122,7 +122,7 @@ func (n *Node) ownStatus() peerStatus {
 	s.setClusterID(n.lineage().cluster)
 	s.Leads = n.Leading()
 	s.setConfiguration(n.newestConfiguration())
-	s.WantsVote = n.joining.wants() == joinsAsVoter
+	s.WantsVote = n.joining.wants() == joinsAsVoter && !n.configs.hasVoted()
 	return s
 }
 
