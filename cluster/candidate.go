@@ -1,10 +1,23 @@
 package cluster
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/hashicorp/raft"
 )
+
+// errNoVote answers a leader that would hand over to a node without a vote.
+var errNoVote = errors.New("this node has no vote, as far as it knows, and cannot lead")
+
+// votes says that this node has a vote by its newest configuration. Raft makes a
+// candidate of any node that is told to be one, and the voters do not ask
+// (admitCandidate).
+func (n *Node) votes() bool {
+	return slices.ContainsFunc(n.configuration().Servers, func(s raft.Server) bool {
+		return s.Suffrage == raft.Voter && s.ID == n.serverID()
+	})
+}
 
 // admitCandidate lets a member stand for election that has no vote by this node's
 // configuration. Raft refuses it. But this node may lag behind, and the other have

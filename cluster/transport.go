@@ -104,6 +104,11 @@ func (t *transport) receive() {
 		case *raft.RequestPreVoteRequest:
 			t.freeLoop()
 			t.node.admitCandidate(&req.RPCHeader)
+		case *raft.TimeoutNowRequest:
+			if !t.node.votes() {
+				rpc.Respond(&raft.TimeoutNowResponse{}, errNoVote)
+				continue
+			}
 		}
 		if !t.deliver(rpc) {
 			return
