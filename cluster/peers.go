@@ -173,8 +173,8 @@ func (p *peers) Close() error {
 // sever is Close without the wait.
 func (p *peers) sever() error {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	if p.closed {
+		p.mu.Unlock()
 		return nil
 	}
 	p.closed = true
@@ -186,6 +186,7 @@ func (p *peers) sever() error {
 	for _, l := range p.links {
 		l.close()
 	}
+	p.mu.Unlock()
 	p.raft.Close()
 	return err
 }

@@ -54,6 +54,27 @@ func TestRaftMessagesAndSnapshotsPassThroughThePeerPort(t *testing.T) {
 	}
 }
 
+func TestClosingWithAConnectionThatRaftHasNotTakenYet(t *testing.T) {
+	p := startPeers(t, "n1-00000001")
+	near, far := net.Pipe()
+	defer far.Close()
+	if !p.track(near) {
+		t.Fatal("not tracked")
+	}
+	p.raft.offer(newRaftConn(near, time.Second, func() { p.untrack(near) }))
+	p.wg.Done() // as its goroutine does, once it has handed the connection over
+	closed := make(chan error, 1)
+	go func() { closed <- p.Close() }()
+	select {
+	case err := <-closed:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(testPatience):
+		t.Fatal("Close waits for itself")
+	}
+}
+
 func TestRaftIsToldTheConfiguredAddress(t *testing.T) {
 	p := startPeers(t, "n1-00000001", func(c *peersConfig) { c.Self.Peer = "db-1.example:7381" })
 	if got := p.StreamLayer().Addr().String(); got != "db-1.example:7381" {
