@@ -38,6 +38,9 @@ func (p *peers) answer(conn net.Conn) (hello, error) {
 		}
 		return h, err
 	}
+	if p.cfg.Hello != nil {
+		p.cfg.Hello(h)
+	}
 	ref := p.check(h)
 	a := answer{version: peerVersion, of: p.cfg.Lineage(), raftID: p.cfg.RaftID}
 	if ref != nil {
@@ -92,8 +95,8 @@ func (p *peers) check(h hello) *refusal {
 }
 
 // introduce makes the dialer's half of the handshake.
-func (p *peers) introduce(conn net.Conn, addr string, purpose uint8) error {
-	h := hello{version: peerVersion, purpose: purpose, of: p.cfg.Lineage(), raftID: p.cfg.RaftID, expect: p.cfg.Lookup(addr)}
+func (p *peers) introduce(conn net.Conn, addr, expect string, purpose uint8) error {
+	h := hello{version: peerVersion, purpose: purpose, of: p.cfg.Lineage(), raftID: p.cfg.RaftID, expect: expect}
 	if _, err := conn.Write(appendHello(nil, h)); err != nil {
 		return fmt.Errorf("handshake: %w", err)
 	}
@@ -134,7 +137,7 @@ func (p *peers) checkAnswer(h hello, a answer) *refusal {
 	if text := otherCluster(a.raftID, a.of, h.raftID, h.of); text != "" {
 		return no(refusedCluster, text)
 	}
-	if ok, conflict := p.cfg.Known(a.raftID); !ok && conflict != "" {
+	if ok, conflict := p.cfg.Known(a.raftID); !ok && conflict != "" && a.of.cluster == [16]byte{} { // as in check
 		return no(refusedStranger, stranger(a.raftID, conflict))
 	}
 	return nil

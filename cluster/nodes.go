@@ -80,7 +80,7 @@ func (n *Node) askPeer(m NodeInfo) bootAnswer {
 	if a.err = n.trans.severed(raft.ServerID(m.RaftID)); a.err != nil {
 		return a
 	}
-	s, err := n.peers.askStatus(m.Peer, checkEvery)
+	s, err := n.peers.askAnyone(m.Peer, checkEvery)
 	if a.err = err; err != nil {
 		return a
 	}

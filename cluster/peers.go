@@ -48,6 +48,7 @@ type peersConfig struct {
 	Lineage  func() lineage
 	Lookup   func(addr string) (raftID string)              // by raft's configuration; "" if unknown
 	Known    func(raftID string) (ok bool, conflict string) // a member? else the member with the same node id under another raft id
+	Hello    func(hello)                                    // nil, or called with each hello, before it is judged
 	Logger   *slog.Logger
 	Handlers map[uint8]rpcHandler
 }
@@ -66,9 +67,16 @@ type peers struct {
 	handshakes chan struct{} // a slot for each handshake under way
 
 	mu       sync.Mutex
-	links    map[string]*link
+	links    map[linkKey]*link
 	accepted map[net.Conn]struct{}
 	closed   bool
+}
+
+// linkKey says where a link goes, and whether anyone may answer there: else only
+// the member with that address.
+type linkKey struct {
+	addr   string
+	anyone bool
 }
 
 // errPeersClosed is what calls and dials get after Close.
@@ -99,7 +107,7 @@ func listenPeers(cfg peersConfig) (*peers, error) {
 		ctx:        ctx,
 		cancel:     cancel,
 		handshakes: make(chan struct{}, maxHandshakes),
-		links:      make(map[string]*link),
+		links:      make(map[linkKey]*link),
 		accepted:   make(map[net.Conn]struct{}),
 	}
 	p.raft = newStreamLayer(p)
@@ -140,19 +148,25 @@ func (p *peers) lastError(addr string) error {
 	return errPeersClosed
 }
 
-// link returns the link to addr and starts it if there is none.
-func (p *peers) link(addr string) *link {
+// link is the link to the member at addr.
+func (p *peers) link(addr string) *link { return p.linkTo(linkKey{addr: addr}) }
+
+// linkTo returns a link and starts it if there is none.
+func (p *peers) linkTo(to linkKey) *link {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
 		return nil
 	}
-	l := p.links[addr]
+	l := p.links[to]
 	if l == nil {
-		l = newLink(addr, func(ctx context.Context) (net.Conn, error) {
-			return p.dial(ctx, addr, purposeRPC, dialTimeout)
+		l = newLink(to.addr, func(ctx context.Context) (net.Conn, error) {
+			if to.anyone {
+				return p.dialFor(ctx, to.addr, "", purposeRPC, dialTimeout)
+			}
+			return p.dial(ctx, to.addr, purposeRPC, dialTimeout)
 		})
-		p.links[addr] = l
+		p.links[to] = l
 		p.wg.Add(1)
 		go func() {
 			defer p.wg.Done()

@@ -20,9 +20,14 @@ const (
 // keepAlive finds a dead peer on an idle connection within about 11 s.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: 2 * time.Second, Count: 3}
 
-// dial connects to a peer and makes the handshake, all within timeout. An error
-// means that nothing but the handshake was sent.
+// dial connects to the member at addr and makes the handshake, all within timeout.
+// An error means that nothing but the handshake was sent.
 func (p *peers) dial(ctx context.Context, addr string, purpose uint8, timeout time.Duration) (net.Conn, error) {
+	return p.dialFor(ctx, addr, p.cfg.Lookup(addr), purpose, timeout)
+}
+
+// dialFor is dial for the node with raft id expect; "": for whoever answers.
+func (p *peers) dialFor(ctx context.Context, addr, expect string, purpose uint8, timeout time.Duration) (net.Conn, error) {
 	deadline := time.Now().Add(timeout)
 	d := net.Dialer{Deadline: deadline, KeepAliveConfig: keepAlive, Control: guard(p.cfg.Insecure, addr)}
 	conn, err := d.DialContext(ctx, "tcp", addr)
@@ -33,7 +38,7 @@ func (p *peers) dial(ctx context.Context, addr string, purpose uint8, timeout ti
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	setUserTimeout(conn)
 	conn.SetDeadline(deadline)
-	err = p.introduce(conn, addr, purpose)
+	err = p.introduce(conn, addr, expect, purpose)
 	if !stop() && err == nil {
 		err = errPeersClosed
 	}

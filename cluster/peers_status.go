@@ -18,11 +18,12 @@ const maxStatus = 64 << 10
 // peerStatus is what a node says of itself (kindStatus). It travels as JSON:
 // fields may be added, and a reader skips those that it does not know.
 type peerStatus struct {
-	RaftID    string   `json:"raft_id"`
-	ClusterID string   `json:"cluster_id,omitempty"` // hex; "": none yet
-	Empty     bool     `json:"empty"`                // neither log nor snapshot holds anything
-	Listed    []string `json:"listed"`               // node ids in the order of its configuration file
-	Resp      string   `json:"resp"`                 // its address for clients
+	RaftID     string   `json:"raft_id"`
+	ClusterID  string   `json:"cluster_id,omitempty"` // hex; "": none yet
+	Generation uint64   `json:"generation,omitempty"` // of the cluster; 0: none yet
+	Empty      bool     `json:"empty"`                // neither log nor snapshot holds anything
+	Listed     []string `json:"listed"`               // node ids in the order of its configuration file
+	Resp       string   `json:"resp"`                 // its address for clients
 
 	ConfigIndex     uint64       `json:"config_index,omitempty"`     // of the newest configuration that it knows
 	ConfigCommitted bool         `json:"config_committed,omitempty"` // that one is committed for certain
@@ -95,17 +96,17 @@ func (s *peerStatus) lists(raftID string) (ok bool, other string) {
 	return false, other
 }
 
-// setClusterID notes the cluster id; zeros: none.
-func (s *peerStatus) setClusterID(id [16]byte) {
-	s.ClusterID = ""
-	if id != [16]byte{} {
-		s.ClusterID = hex.EncodeToString(id[:])
+// setLineage notes what it belongs to; zeros: nothing yet.
+func (s *peerStatus) setLineage(of lineage) {
+	s.ClusterID, s.Generation = "", of.generation
+	if of.cluster != [16]byte{} {
+		s.ClusterID = hex.EncodeToString(of.cluster[:])
 	}
 }
 
-// isOf says that it is of the cluster with this id.
-func (s *peerStatus) isOf(id [16]byte) bool {
-	return id != [16]byte{} && s.ClusterID == hex.EncodeToString(id[:])
+// isOf says that it is of this generation of this cluster.
+func (s *peerStatus) isOf(of lineage) bool {
+	return of.cluster != [16]byte{} && s.ClusterID == hex.EncodeToString(of.cluster[:]) && s.Generation == of.generation
 }
 
 // answerStatus is the handler of kindStatus. status must not block.
@@ -141,14 +142,27 @@ func parseStatus(b []byte) (s peerStatus, err error) {
 // errNoAnswer is for a peer that was reached and did not answer.
 var errNoAnswer = errors.New("no answer")
 
-// askStatus asks the peer at addr for its status. The error says why there is
+// askStatus asks the member at addr for its status. The error says why there is
 // none; a refused handshake is a *refusal.
 func (p *peers) askStatus(addr string, timeout time.Duration) (peerStatus, error) {
-	b, o := p.call(addr, kindStatus, nil, timeout)
+	return askOver(p.link(addr), timeout)
+}
+
+// askAnyone is askStatus of whoever answers at addr: a node that was away may look
+// for a member where there is another one now, which can tell what has become of both.
+func (p *peers) askAnyone(addr string, timeout time.Duration) (peerStatus, error) {
+	return askOver(p.linkTo(linkKey{addr: addr, anyone: true}), timeout)
+}
+
+func askOver(l *link, timeout time.Duration) (peerStatus, error) {
+	if l == nil {
+		return peerStatus{}, errPeersClosed
+	}
+	b, o := l.call(kindStatus, nil, timeout)
 	if o == fsm.Applied {
 		return parseStatus(b)
 	}
-	if err := p.lastError(addr); err != nil {
+	if err := l.lastError(); err != nil {
 		return peerStatus{}, err
 	}
 	return peerStatus{}, errNoAnswer

@@ -290,7 +290,8 @@ func TestNodesLeftBehindByARecoveryCannotMix(t *testing.T) {
 	}
 	var ref *refusal
 	eventually(t, "n3 to refuse the old leader, and to say why", func() bool {
-		return errors.As(old.peers.lastError(n3.member().Peer), &ref) && ref.code == refusedGeneration
+		_, err := old.peers.askAnyone(n3.member().Peer, checkEvery)
+		return errors.As(err, &ref) && ref.code == refusedGeneration
 	})
 	for _, w := range []string{"generation 1", "generation 2", "Stop " + old.cfg.ID, "--join"} {
 		if !strings.Contains(ref.Error(), w) {
@@ -298,7 +299,8 @@ func TestNodesLeftBehindByARecoveryCannotMix(t *testing.T) {
 		}
 	}
 	eventually(t, "the old nodes to be refused by n3", func() bool {
-		return errors.As(n3.peers.lastError(old.member().Peer), &ref) && ref.code == refusedGeneration
+		_, err := n3.peers.askAnyone(old.member().Peer, checkEvery)
+		return errors.As(err, &ref) && ref.code == refusedGeneration
 	})
 	// What they agree on meanwhile stays with them, though raft tries all the time.
 	for i := range 30 {
@@ -355,4 +357,44 @@ func entryAt(t testing.TB, n *testNode, i uint64) []byte {
 		t.Fatal(err)
 	}
 	return l.Data
+}
+
+// Against what the document says, two survivors are recovered, each for itself. They
+// have one cluster id and one generation, and find each other through the file.
+func TestTwoRecoveriesOfOneClusterDoNotTakeEachOtherForTheirOwn(t *testing.T) {
+	t.Parallel()
+	c := startTestCluster(t, 3)
+	l := c.leader()
+	put(t, l, "k")
+	c.converge()
+	behind := c.others(l)[0]
+	c.sever(behind)
+	for i := range 20 { // so that the configurations have other indexes
+		put(t, l, fmt.Sprint("more", i))
+	}
+	c.stop()
+	ahead := c.others(behind)
+	if ra, rb := recovered(t, ahead[0]), recovered(t, behind); ra.Generation != rb.Generation || ra.LastIndex() <= rb.LastIndex() {
+		t.Fatalf("generations %d and %d, last entries %d and %d", ra.Generation, rb.Generation, ra.LastIndex(), rb.LastIndex())
+	}
+	both := []*testNode{ahead[0], behind}
+	for _, tn := range both {
+		c.start(tn)
+	}
+	for i, tn := range both {
+		eventually(t, tn.cfg.ID+" to lead alone", tn.Leading)
+		put(t, tn, "its own")
+		_, err := tn.peers.askAnyone(both[1-i].member().Peer, checkEvery)
+		if err != nil {
+			t.Errorf("it does not hear the other: %v", err)
+		}
+	}
+	for range 3 {
+		for _, tn := range both {
+			tn.pollOnce()
+			if err := tn.removedReason(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 }

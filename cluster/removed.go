@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -13,9 +14,16 @@ import (
 // committed. So it asks the others: a configuration that is committed, newer than
 // the newest one with this node, and without it, is final. A node that was away
 // meanwhile finds out the same way.
+//
+// Only those are believed that this node has seen as members, or that list it: two
+// nodes that were recovered, each for itself, from one cluster have one cluster id
+// and one generation, and two histories since. That a stranger answers at a member's
+// address says nothing of this node: the member may have lost its disk, and this node
+// may be the last one that knows what was agreed. It stays up then, and warns.
 
-// removedAfter is for how long nobody may know this node before it takes itself
-// for removed though no configuration says so.
+// removedAfter is for how long a leader must have no place for a node on its way in
+// before that one takes itself for removed, and for how long nobody may know a node
+// before it warns of that.
 const removedAfter = 10 * time.Second
 
 // removal is what is known of this node's end as a member.
@@ -23,8 +31,10 @@ type removal struct {
 	mu  sync.Mutex
 	why error
 
-	unknown lasting[bool] // of those that answer nobody knows it; pollOnce's
-	warned  string        // the peer address that was warned of; followMembership's
+	unlisted lasting[bool] // it is on its way in, and a leader does not list it; pollOnce's
+	unknown  lasting[bool] // of those that answer nobody knows it; pollOnce's
+	doubted  bool          // that was warned of; pollOnce's
+	warned   string        // the peer address that was warned of; followMembership's
 }
 
 // reason is why this node is no member any more, nil: it is, or it is not known.
@@ -65,61 +75,88 @@ func (n *Node) judgeOwnConfiguration() {
 
 // heardOfSelf is what the others' answers tell a node of itself.
 type heardOfSelf struct {
-	removed string      // by what it is known that it is no member; "": it is not known
-	other   string      // the member that has its node id now
-	listed  *peerStatus // of those whose committed configuration lists it, the newest
-	known   bool        // a node of its cluster told a configuration that lists it, or may be older than its membership
-	refusal string      // why it was refused, or who does not list it while it is on its way in
+	removed  string      // by what it is known that it is no member; "": it is not known
+	other    string      // the member that has its node id now
+	listed   *peerStatus // of those whose committed configuration lists it, the newest
+	known    bool        // one that is believed told a configuration that lists it, or may be older than its membership
+	unlisted string      // it is on its way in, and this leader's committed configuration has no place for it
+	doubt    string      // what was said against it that proves nothing
 }
 
 // hearOfSelf judges a round of answers. listed is the newest index at which this
-// node was a member, 0: it is on its way in; fellow says who is of its cluster.
-func hearOfSelf(self string, listed uint64, fellow func(*peerStatus) bool, answers []bootAnswer) (h heardOfSelf) {
+// node was a member, 0: it is on its way in; believed says whose word counts.
+func hearOfSelf(self string, listed uint64, believed func(*peerStatus) bool, answers []bootAnswer) (h heardOfSelf) {
 	for _, a := range answers {
 		s := a.status
-		switch {
-		case s == nil && h.refusal == "" && refusedAs(a.err, refusedStranger, refusedReceiver):
-			h.refusal = a.err.Error()
-		case s == nil || !fellow(s) || len(s.Servers) == 0:
-		default:
-			is, other := s.lists(self)
-			h.known = h.known || is || listed > 0
-			switch {
-			case is && s.ConfigCommitted && s.newerThan(h.listed):
-				h.listed = s
-			case is:
-			case listed == 0:
-				h.refusal = s.RaftID + " does not list it"
-			case s.ConfigCommitted && s.ConfigIndex > listed:
-				h.removed, h.other = fmt.Sprintf("configuration %d, as %s says", s.ConfigIndex, s.RaftID), other
+		if s == nil {
+			var ref *refusal
+			if errors.As(a.err, &ref) && ref.code == refusedStranger && !ref.local {
+				h.doubt = a.err.Error()
 			}
+			continue
+		}
+		is, other := s.lists(self)
+		switch {
+		case len(s.Servers) == 0:
+		case !believed(s) && is:
+		case !believed(s):
+			h.doubt = fmt.Sprintf("%s, which this node has not seen as a member, does not list it", s.RaftID)
+		case is:
+			h.known = true
+			if s.ConfigCommitted && s.newerThan(h.listed) {
+				h.listed = s
+			}
+		case listed == 0:
+			h.doubt = s.RaftID + " does not list it"
+			if s.Leads && s.ConfigCommitted {
+				h.unlisted = s.RaftID
+			}
+		case s.ConfigCommitted && s.ConfigIndex > listed:
+			h.removed, h.other = fmt.Sprintf("configuration %d, as %s says", s.ConfigIndex, s.RaftID), other
+		default:
+			h.known = true
 		}
 	}
 	return h
 }
 
-// fellow says that a status is of a node of this node's cluster. As long as this
-// node does not know its cluster's id, it is enough that it knows the raft id.
-func (n *Node) fellow(s *peerStatus) bool {
-	of := n.lineage().cluster
-	return s.isOf(of) || of == [16]byte{} && n.configs.hasSeen(s.RaftID)
+// believed says that a status is of this node's cluster and generation, and of a
+// node that it has seen as a member, or that lists it. As long as this node does not
+// know its cluster's id, it must have seen the other one.
+func (n *Node) believed(s *peerStatus) bool {
+	of, seen := n.lineage(), n.configs.hasSeen(s.RaftID)
+	if of.cluster == [16]byte{} {
+		return seen
+	}
+	is, _ := s.lists(n.raftID)
+	return s.isOf(of) && (seen || is)
 }
 
 // judgeMembership looks at what the others say of this node.
 func (n *Node) judgeMembership(answers []bootAnswer) {
-	h := hearOfSelf(n.raftID, n.listedAt(), n.fellow, answers)
+	h := hearOfSelf(n.raftID, n.listedAt(), n.believed, answers)
+	if h.removed != "" {
+		n.noteRemoved(h.removed, h.other)
+		return
+	}
 	if h.listed != nil {
 		n.configs.noteTold(h.listed)
 	}
-	at := n.arrivals.heard.Load()
-	heard := at != 0 && n.clock.Boot()-at < int64(removedAfter)
-	unknown := h.refusal != "" && !h.known && !heard && !n.Leading()
-	lasts := n.removed.unknown.look(unknown, n.awake.ran.Load())
+	at, ran := n.arrivals.heard.Load(), n.awake.ran.Load()
+	alone := !h.known && !n.Leading() && (at == 0 || n.clock.Boot()-at >= int64(removedAfter))
+	unlisted, unknown := alone && h.unlisted != "", alone && h.doubt != ""
+	if lasts := n.removed.unlisted.look(unlisted, ran); unlisted && lasts >= removedAfter {
+		n.noteRemoved(fmt.Sprintf("%s leads, and has had no place for it for %s", h.unlisted, removedAfter), "")
+		return
+	}
+	lasts := n.removed.unknown.look(unknown, ran)
 	switch {
-	case h.removed != "":
-		n.noteRemoved(h.removed, h.other)
-	case unknown && lasts >= removedAfter:
-		n.noteRemoved(fmt.Sprintf("nobody has known it for %s: %s", removedAfter, h.refusal), "")
+	case !unknown:
+		n.removed.doubted = false
+	case lasts >= removedAfter && !n.removed.doubted:
+		n.removed.doubted = true
+		n.log.Warn("this node hears of no leader, and of those that answer nobody knows it; its data may be all that is left: keep it. Start the other members, or, if this node was removed from the cluster (limitd cluster nodes, asked of a member), stop it",
+			"heard", h.doubt)
 	}
 }
 

@@ -1,7 +1,9 @@
 package cluster
 
 import (
+	"errors"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/raft"
 )
@@ -39,14 +41,20 @@ func TestNodeThatIsRemovedOnItsWayInIsTold(t *testing.T) {
 	})
 	t.Run("nobody had", func(t *testing.T) {
 		n := arriving(t)
-		n.judgeMembership(says(9, id2, id3))
-		n.awake.ran.Add(int64(removedAfter) / 2)
-		n.judgeMembership(says(9, id2, id3))
-		if n.removedReason() != nil {
-			t.Fatalf("too soon: %v", n.removedReason())
+		answers := says(9, id2, id3)
+		hears := func(longer time.Duration) error {
+			n.awake.ran.Add(int64(longer))
+			n.judgeMembership(answers)
+			return n.removedReason()
 		}
-		n.awake.ran.Add(int64(removedAfter))
-		n.judgeMembership(says(9, id2, id3))
-		n.awaitRemoved("nobody has known it", "does not list it")
+		if err := errors.Join(hears(0), hears(2*removedAfter)); err != nil {
+			t.Fatalf("by one that does not lead: %v", err)
+		}
+		answers[0].status.Leads = true
+		if err := errors.Join(hears(0), hears(removedAfter/2)); err != nil {
+			t.Fatalf("too soon: %v", err)
+		}
+		hears(removedAfter)
+		n.awaitRemoved(id2+" leads", "no place for it")
 	})
 }

@@ -1,7 +1,9 @@
 package cluster
 
 import (
+	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,7 +17,7 @@ func TestNodeThatWasRemovedWhileItWasDownIsTold(t *testing.T) {
 	c := startTestCluster(t, 3)
 	l := c.leader()
 	dead := c.others(l)[0]
-	dead.awaitListed()
+	eventually(t, "it to have the log", func() bool { return !dead.empty() }) // else it would wait to be taken in
 	dead.Close()
 	c.change(l, Change{Op: ChangeRemove, ID: dead.cfg.ID})
 	put(t, l, "without it")
@@ -118,15 +120,25 @@ func TestRemovedNodeHandsItsCallsOn(t *testing.T) {
 
 func TestWhatTheOthersSayOfANode(t *testing.T) {
 	const self = id1
-	of := [16]byte{15: 0x0c}
+	of := lineage{[16]byte{15: 0x0c}, 1}
+	n, err := Open(newTestCluster(t, 1).nodes[0].cfg, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.Close()
+	n.raftID, n.logged = self, of
+	n.configs.see([]raft.Server{{ID: self}, {ID: id2}})
 	says := func(index uint64, committed bool, servers ...string) bootAnswer {
 		s := memberOf(id2, index, servers...)
-		s.setClusterID(of)
+		s.setLineage(of)
 		s.ConfigCommitted = committed
 		return bootAnswer{status: &s}
 	}
-	other := says(9, true, id2)
-	other.status.setClusterID([16]byte{15: 0x0d})
+	from := func(a bootAnswer, raftID string, of lineage) bootAnswer {
+		a.status.RaftID = raftID
+		a.status.setLineage(of)
+		return a
+	}
 	strange := bootAnswer{err: &refusal{code: refusedStranger, raftID: id2, text: "it is strange"}}
 	for _, c := range []struct {
 		name    string
@@ -134,49 +146,99 @@ func TestWhatTheOthersSayOfANode(t *testing.T) {
 		removed bool
 		other   string
 		known   bool
-		refused bool
+		doubt   bool
 	}{
 		{name: "it is a member", answers: []bootAnswer{says(9, true, self, id2)}, known: true},
-		{name: "a newer configuration without it", answers: []bootAnswer{says(9, true, id2)}, removed: true, known: true},
-		{name: "its place is taken", answers: []bootAnswer{says(9, true, old1, id2)}, removed: true, other: old1, known: true},
-		{name: "one of many knows", answers: []bootAnswer{says(5, true, self, id2), strange, says(9, true, id2)}, removed: true, known: true, refused: true},
+		{name: "a newer configuration without it", answers: []bootAnswer{says(9, true, id2)}, removed: true},
+		{name: "its place is taken", answers: []bootAnswer{says(9, true, old1, id2)}, removed: true, other: old1},
+		{name: "one of many knows", answers: []bootAnswer{says(5, true, self, id2), strange, says(9, true, id2)}, removed: true, known: true, doubt: true},
+		{name: "one that it has never seen", answers: []bootAnswer{from(says(9, true, id3), id3, of)}, doubt: true},
+		{name: "one that it has never seen, and that lists it", answers: []bootAnswer{from(says(9, true, self, id3), id3, of)}, known: true},
+		{name: "a member at the address of another one", answers: []bootAnswer{{member: three[2], status: says(9, true, id2).status}}, removed: true},
 		{name: "it is not committed", answers: []bootAnswer{says(9, false, id2)}, known: true},
 		{name: "older than the one with it", answers: []bootAnswer{says(4, true, id2)}, known: true},
 		{name: "of the same index, that another leader made", answers: []bootAnswer{says(5, true, id2)}, known: true},
-		{name: "another cluster", answers: []bootAnswer{other}},
+		{name: "another cluster", answers: []bootAnswer{from(says(9, true, id2), id2, lineage{[16]byte{15: 0x0d}, of.generation})}, doubt: true},
+		{name: "another generation", answers: []bootAnswer{from(says(9, true, id2), id2, lineage{of.cluster, of.generation + 1})}, doubt: true},
 		{name: "nobody answers", answers: []bootAnswer{{err: errors.New("connection refused")}}},
-		{name: "it is refused", answers: []bootAnswer{strange}, refused: true},
+		{name: "it is refused", answers: []bootAnswer{strange}, doubt: true},
+		{name: "a new disk answers for another node", answers: []bootAnswer{{err: &refusal{code: refusedStranger, raftID: id3, local: true}}}},
+		{name: "another node answers", answers: []bootAnswer{{err: &refusal{code: refusedReceiver, raftID: id3}}}},
 		{name: "another cluster refuses it", answers: []bootAnswer{{err: &refusal{code: refusedCluster, raftID: id2}}}},
 	} {
-		h := hearOfSelf(self, 5, func(s *peerStatus) bool { return s.isOf(of) }, c.answers)
-		if (h.removed != "") != c.removed || h.other != c.other || h.known != c.known || (h.refusal != "") != c.refused {
+		h := hearOfSelf(self, 5, n.believed, c.answers)
+		if (h.removed != "") != c.removed || h.other != c.other || h.known != c.known || (h.doubt != "") != c.doubt || h.unlisted != "" {
 			t.Errorf("%s: %+v", c.name, h)
 		}
 	}
 }
 
-// Its configuration is so old that it finds none of those that it lists: where they were, others are.
-func TestNodeThatNobodyKnowsAnyMoreStops(t *testing.T) {
+// It finds none of the members where it looks for them: one is gone, and where that one was, another is.
+func TestRemovedNodeIsToldByAMemberAtTheAddressOfAnother(t *testing.T) {
 	t.Parallel()
 	c := startTestCluster(t, 3)
 	l := c.leader()
-	n := c.others(l)[0]
-	refused := []bootAnswer{{err: &refusal{code: refusedReceiver, raftID: old2, text: "the member here is another one"}}}
-	n.judgeMembership(refused)
-	n.awake.ran.Add(int64(2 * removedAfter))
-	n.judgeMembership(refused)
-	if err := n.removedReason(); err != nil {
-		t.Fatalf("it hears of a leader: %v", err)
+	put(t, l, "before")
+	n, gone := c.others(l)[0], c.others(l)[1]
+	eventually(t, "n to have it", func() bool { return has(n, "before") })
+	n.Close()
+	c.change(l, Change{Op: ChangeRemove, ID: n.cfg.ID})
+	c.change(l, Change{Op: ChangeRemove, ID: gone.cfg.ID})
+	gone.awaitRemoved()
+	gone.Close()
+	at := gone.cfg.self().Peer
+	c.change(l, Change{Op: ChangeJoin, ID: l.cfg.ID, Peer: at})
+	c.restart(l, func(cfg *Config) { cfg.Members = []Member{{ID: cfg.ID, Peer: at}} })
+	c.leader(n, gone)
+	c.start(n)
+	n.awaitRemoved("configuration", l.raftID)
+}
+
+// All others were refused, or are new: nobody whom it knows has told it anything.
+func TestLastSurvivorIsNotToldByStrangersThatItIsRemoved(t *testing.T) {
+	t.Parallel()
+	var log lockedBuffer
+	c := newTestCluster(t, 3)
+	for _, tn := range c.nodes {
+		tn.cfg.Logger = logTo(&log)
+		c.start(tn)
 	}
-	c.sever(n)
-	n.clock.boot.Add(int64(2 * removedAfter))
-	n.judgeMembership(refused)
-	if err := n.removedReason(); err != nil {
-		t.Fatalf("at once: %v", err)
+	l := c.leader()
+	put(t, l, "k")
+	n, wiped := c.others(l)[0], c.others(l)[1]
+	eventually(t, "n to have it", func() bool { return has(n, "k") })
+	n.Close()
+	l.Close()
+	wiped.Close()
+	wiped.wipe()
+	c.restart(wiped, func(cfg *Config) {
+		cfg.Join = func(context.Context, string, bool) error { return errors.New("nobody decides") }
+	})
+	c.start(n)
+	eventually(t, "the new disk to be heard", func() bool {
+		_, err := n.peers.askAnyone(wiped.cfg.self().Peer, checkEvery)
+		return refusedAs(err, refusedStranger)
+	})
+	strange := []bootAnswer{
+		{err: &refusal{code: refusedReceiver, raftID: wiped.raftID, text: "the member here is another one"}},
+		{err: &refusal{code: refusedStranger, raftID: l.raftID, text: "it is strange"}},
 	}
-	n.awake.ran.Add(int64(2 * removedAfter))
-	n.judgeMembership(refused)
-	n.awaitRemoved("the member here is another one")
+	n.judgeMembership(strange)
+	for range 2 {
+		n.awake.ran.Add(int64(2 * removedAfter))
+		n.pollOnce()
+		n.judgeMembership(strange)
+		n.awake.ran.Add(int64(2 * removedAfter))
+		n.judgeMembership(strange)
+	}
+	if err := n.removedReason(); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(log.String(), "keep it") || !strings.Contains(log.String(), "it is strange") {
+		t.Errorf("it does not warn:\n%s", log.String())
+	}
+	c.start(l)
+	put(t, c.leader(wiped), "it counts")
 }
 
 // A node that was started and hears nobody has applied nothing. Without its

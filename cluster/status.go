@@ -119,7 +119,7 @@ func (n *Node) ownStatus() peerStatus {
 		ReadsEntry: n.reads.entry, ReadsStream: n.reads.stream,
 		DiskFree: n.diskFree.Load(), DiskLow: n.diskLow.Load(), Wall: n.clock.Wall(),
 	}
-	s.setClusterID(n.lineage().cluster)
+	s.setLineage(n.lineage())
 	s.Leads = n.Leading()
 	s.setConfiguration(n.newestConfiguration())
 	s.WantsVote = n.joining.wants() == joinsAsVoter && !n.configs.hasVoted()
