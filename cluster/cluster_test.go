@@ -80,7 +80,8 @@ func newTestCluster(t testing.TB, n int, change ...func(*Config)) *testCluster {
 		cfg := Config{
 			ID: m.ID, Members: members, DataDir: t.TempDir(),
 			Heartbeat: testHeartbeat, Election: testHeartbeat, Lease: testHeartbeat,
-			Version: "test", Logger: testLogger(t, m.ID),
+			FoundingWait: time.Millisecond,
+			Version:      "test", Logger: testLogger(t, m.ID),
 		}
 		for _, f := range change {
 			f(&cfg)

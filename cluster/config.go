@@ -36,6 +36,7 @@ type Config struct {
 
 	Heartbeat, Election, Lease time.Duration // 1 s each
 	DiskStall                  time.Duration // 60 s: exit when a write takes longer
+	FoundingWait               time.Duration // 1.5 s: with one member, listen for members of a cluster before founding one
 	SnapshotInterval           time.Duration // 30 s
 	SnapshotThreshold          uint64        // 4096 entries
 	TrailingBytes              int64         // 256 MiB of log kept behind a snapshot
@@ -53,6 +54,7 @@ func (c Config) withDefaults() Config {
 		setDefault(d, time.Second)
 	}
 	setDefault(&c.DiskStall, time.Minute)
+	setDefault(&c.FoundingWait, foundingWait)
 	setDefault(&c.SnapshotInterval, 30*time.Second)
 	setDefault(&c.SnapshotThreshold, 4096)
 	setDefault(&c.TrailingBytes, 256<<20)

@@ -29,10 +29,8 @@ func (n *Node) enterCluster() error {
 		return nil
 	case alone && n.joining.wants() != joinsNot:
 		return fmt.Errorf("this node waits to be taken into a cluster (%s): start it with --join and the address for clients of any member, or remove the file to found a cluster of one", n.joining.path)
-	case alone && n.joining.found():
-		return n.startRaft(&raft.Configuration{Servers: []raft.Server{{
-			Suffrage: raft.Voter, ID: n.serverID(), Address: raft.ServerAddress(n.cfg.self().Peer),
-		}}})
+	case alone:
+		return n.foundAlone()
 	}
 	n.background.Go(n.awaitCluster)
 	return nil

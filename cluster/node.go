@@ -41,7 +41,8 @@ type Node struct {
 
 	configs  configurations
 	joining  joining
-	changing chan struct{} // holds one token while the membership is being changed
+	caller   atomic.Pointer[hello] // the first node with a cluster that called
+	changing chan struct{}         // holds one token while the membership is being changed
 	removed  removal
 
 	turn     chan struct{} // holds one token while a batch is decided and in flight
@@ -136,7 +137,8 @@ func (n *Node) SetHandler(h Handler) { n.handler = h }
 func (n *Node) FSM() *fsm.FSM { return n.fsm }
 
 // Start opens the peer port and loads the state. It returns before a leader is
-// known; a cluster of one leads by then or a moment later.
+// known; a cluster of one leads by then or a moment later. Before a node founds a
+// cluster of one it listens for FoundingWait.
 func (n *Node) Start() error {
 	if n.started {
 		return errors.New("the node is started already")
@@ -145,7 +147,7 @@ func (n *Node) Start() error {
 	var err error
 	n.peers, err = listenPeers(peersConfig{
 		Listen: n.cfg.self().Peer, Self: n.cfg.self(), RaftID: n.raftID, Insecure: n.cfg.Insecure,
-		Lineage: n.lineage, Lookup: n.lookup, Known: n.known, Logger: n.log,
+		Lineage: n.lineage, Lookup: n.lookup, Known: n.known, Hello: n.noteHello, Logger: n.log,
 		Handlers: map[uint8]rpcHandler{
 			kindForward: n.answerForward,
 			kindStatus:  answerStatus(n.ownStatus),

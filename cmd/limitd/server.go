@@ -60,7 +60,8 @@ func openServer(cfg Config, self NodeConfig, join joining, log *slog.Logger) (*s
 		s.limiter.Close()
 		return nil, errors.Join(fmt.Errorf("listen for clients: %w", err), s.node.Close())
 	}
-	if err := s.bringUp(s.start, ln, time.Duration(cfg.Limits.LeaderWait)); err != nil {
+	patience := time.Duration(cfg.Limits.LeaderWait) + s.node.FoundingWait()
+	if err := s.bringUp(s.start, ln, patience); err != nil {
 		s.limiter.Close()
 		ln.Close() // by resp already, if clients were accepted
 		return nil, errors.Join(err, s.resp.Close(), s.node.Close())
