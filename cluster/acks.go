@@ -20,6 +20,7 @@ type acks struct {
 
 	mu    sync.Mutex
 	term  uint64
+	floor int64 // boot clock; what was sent up to then bounds nothing, in any term
 	peers map[raft.ServerID]peerAck
 }
 
@@ -75,11 +76,12 @@ func (a *acks) begin(term uint64, c raft.Configuration) {
 	}
 }
 
-// forget takes back what was acknowledged so far in this term.
-func (a *acks) forget(c raft.Configuration) {
+// discount says that requests sent up to boot prove nothing, whenever they are answered:
+// followers may vote for another one though they took them.
+func (a *acks) discount(boot int64, c raft.Configuration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.peers = map[raft.ServerID]peerAck{}
+	a.floor = max(a.floor, boot)
 	a.recompute(c)
 }
 
@@ -105,7 +107,7 @@ func (a *acks) recompute(c raft.Configuration) {
 			need--
 		default:
 			t := int64(never)
-			if p, ok := a.peers[s.ID]; ok {
+			if p, ok := a.peers[s.ID]; ok && p.sent > a.floor {
 				t = p.sent
 			}
 			sent = append(sent, t)

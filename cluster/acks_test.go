@@ -83,3 +83,27 @@ func TestANewVoterCountsFromItsFirstRequestOn(t *testing.T) {
 		t.Error("the majority of two was there before the second one answered")
 	}
 }
+
+// A voter that has taken a request may be told to vote for the successor an instant later.
+func TestWhatWasSentBeforeAHandOverProvesNothing(t *testing.T) {
+	c := configOf([]raft.ServerID{"a", "b", "c"})
+	a := acks{self: "a"}
+	a.begin(5, c)
+	a.note("b", 5, peerAck{sent: 900, match: 7}, c)
+	a.discount(1000, c)
+	if a.fresh(5, 1001, 200) {
+		t.Error("an answer from before counts")
+	}
+	a.note("b", 5, peerAck{sent: 1000}, c) // was under way
+	if a.fresh(5, 1020, 200) {
+		t.Error("an answer that came afterwards, to a request from before, counts")
+	}
+	a.note("c", 6, peerAck{sent: 1000}, c)
+	if a.fresh(6, 1020, 200) {
+		t.Error("it counts in the next term")
+	}
+	a.note("c", 6, peerAck{sent: 1001}, c)
+	if !a.fresh(6, 1020, 200) {
+		t.Error("the successor was not elected, and the quorum is not seen again")
+	}
+}

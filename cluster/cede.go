@@ -13,12 +13,16 @@ import (
 func (n *Node) stuck(boot int64) bool { return n.disk.stalled(boot) > n.cfg.Heartbeat }
 
 // cede hands the leadership of a stuck node to another voter, once for each write
-// that is stuck. Should the message get lost, the silence of this node makes the others
+// that is stuck, and not while the newest hand-over may still be going on: voters on one
+// slow disk would pass it round, a term each time. Should the message get lost, the silence of this node makes the others
 // elect, two to four heartbeat timeouts later.
 func (n *Node) cede(ceded *int64) {
 	boot := n.clock.Boot()
 	begun := n.disk.writing.Load()
 	if !n.stuck(boot) || begun == *ceded || n.awake.paused(boot, int64(n.cfg.Heartbeat)) || !n.leads() {
+		return
+	}
+	if n.rest() > 0 {
 		return
 	}
 	*ceded = begun
@@ -62,14 +66,16 @@ func (n *Node) leads() bool {
 
 // pass has another voter stand for election at once, and says which one and where its
 // answer comes. Raft has no part in it: its main loop may wait for the disk, or have
-// failed. The successor may be elected any moment from now on, so acknowledgements
-// that came before prove nothing any more.
+// failed. The successor may be elected any moment from now on, for two election
+// timeouts, whatever the voters acknowledge meanwhile.
 func (n *Node) pass() (to raft.Server, answer <-chan error, err error) {
 	to, err = n.successor("")
-	n.acks.forget(n.configuration())
 	if err != nil {
 		return to, nil, err
 	}
+	boot := n.clock.Boot()
+	n.acks.discount(boot+2*int64(n.cfg.Election), n.configuration())
+	n.transferred.Store(boot)
 	req := &raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{
 		ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(n.serverID()), Addr: []byte(n.cfg.self().Peer),
 	}}

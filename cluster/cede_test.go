@@ -165,3 +165,47 @@ func TestANodeWhoseDiskHangsCanBeClosed(t *testing.T) {
 		t.Errorf("closed after %s: %v", took, err)
 	}
 }
+
+// Voters whose disks share one that is slow would pass the leadership round, faster than
+// anything is written.
+func TestLeadershipIsNotHandedOnAtOnce(t *testing.T) {
+	t.Parallel()
+	c, disks := startBreakableCluster(t)
+	l := c.leader()
+	put(t, l, "before")
+	asked := make(chan raft.RequestVoteRequest, 64)
+	for _, n := range c.others(l) {
+		votes := votesAsked(t, n)
+		go func() { asked <- <-votes }()
+	}
+	l.transferred.Store(l.clock.Boot() + int64(time.Hour)) // so that no pause of the machine makes it long ago
+	release := disks[l].holdWrites()
+	defer release()
+	go tryPut(l, "stuck")
+	put(t, c.leader(l), "after")
+	if req := <-asked; req.LeadershipTransfer {
+		t.Error("it was handed over again")
+	}
+}
+
+func TestOrderToLeadIsTheBeginningOfARest(t *testing.T) {
+	t.Parallel()
+	c := startTestCluster(t, 3)
+	l := c.leader()
+	put(t, l, "before")
+	eventually(t, "a successor", func() bool { _, err := l.successor(""); return err == nil })
+	before := l.clock.Boot()
+	_, answer, err := l.pass()
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-answer
+	if l.transferred.Load() < before {
+		t.Error("the next one may follow at once")
+	}
+	l.acks.mu.Lock()
+	defer l.acks.mu.Unlock()
+	if l.acks.floor < before {
+		t.Error("what was acknowledged before still counts")
+	}
+}

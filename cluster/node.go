@@ -57,7 +57,7 @@ type Node struct {
 
 	committed    atomic.Int64 // boot clock of the newest batch that took effect here
 	transferring atomic.Bool
-	transferred  atomic.Int64  // boot clock of the end of the newest transfer
+	transferred  atomic.Int64  // boot clock of the end of the newest transfer, or of the newest order to lead
 	refusedSince atomic.Int64  // how long the process had run when raft began to refuse writes for a transfer
 	boundedBases atomic.Uint64 // how often a clock of a leadership was too far ahead
 	diskFree     atomic.Int64

@@ -23,7 +23,7 @@ func (n *Node) handOver(id string) error {
 	}
 	defer n.leaderNews.announce()
 	defer n.transferring.Store(false)
-	if wait := 2*n.cfg.Election - time.Duration(n.clock.Boot()-n.transferred.Load()); n.transferred.Load() != 0 && wait > 0 {
+	if wait := n.rest(); wait > 0 {
 		return passing(fmt.Sprintf("a leadership transfer has just ended: another one may begin in %s", wait.Round(10*time.Millisecond)))
 	}
 	to, err := n.successor(id)
@@ -55,6 +55,16 @@ func (n *Node) handOver(id string) error {
 		err = passing(fmt.Sprintf("the leadership did not go to %s: %v", nodeID(string(to.ID)), err))
 	}
 	return err
+}
+
+// rest is for how long this node hands over to nobody because it has just done so, 0:
+// it may.
+func (n *Node) rest() time.Duration {
+	at := n.transferred.Load()
+	if at == 0 {
+		return 0
+	}
+	return max(2*n.cfg.Election-time.Duration(n.clock.Boot()-at), 0)
 }
 
 // successor picks whom to hand over to.
