@@ -45,6 +45,9 @@ func (n *Node) takeIn(ctx context.Context, base indexedConfiguration, c Change) 
 		}
 	}
 	if is && member.ID == n.serverID() {
+		if own := n.cfg.self().Peer; c.Peer != string(member.Address) && c.Peer != own { // nobody asks it, so nobody would notice
+			return fmt.Errorf("%s leads, and its peer address is %s, not %s: start it with that one first (node.peer, --peer-listen), then move it", name(member), own, c.Peer)
+		}
 		return n.moveTo(ctx, base, member, c.Peer)
 	}
 	status, err := n.invite(c, invitation{RaftID: string(member.ID), Voter: !c.NonVoter, Leader: n.cfg.self().Peer})

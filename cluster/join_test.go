@@ -287,3 +287,29 @@ func TestMemberThatWasAwayIsReplicatedToAtItsNewAddress(t *testing.T) {
 	c.change(l, Change{Op: ChangeJoin, ID: n.cfg.ID, Peer: moved})
 	eventually(t, "what was written meanwhile", func() bool { return has(n, "while it was away") })
 }
+
+// Another member is asked at its new address first. The leader would ask nobody, and the
+// others would look for it there until it is removed.
+func TestLeaderIsNotMovedToWhereItDoesNotListen(t *testing.T) {
+	t.Parallel()
+	c := startTestCluster(t, 1)
+	l := c.leader()
+	base := l.committedConfiguration()
+	for _, id := range []string{l.cfg.ID, l.raftID} {
+		err := l.takeIn(t.Context(), base, Change{Op: ChangeJoin, ID: id, Peer: freeAddr(t)})
+		if err == nil || !strings.Contains(err.Error(), "leads, and its peer address is "+l.cfg.self().Peer) || !strings.Contains(err.Error(), "start it with that one first") {
+			t.Errorf("%s: %v", id, err)
+		}
+	}
+	if s, _ := findServer(l.configuration().Servers, l.raftID); string(s.Address) != l.cfg.self().Peer {
+		t.Errorf("it is %+v", s)
+	}
+	there := Change{Op: ChangeJoin, ID: l.cfg.ID, Peer: l.cfg.self().Peer}
+	if err := l.takeIn(t.Context(), base, there); err != nil {
+		t.Errorf("it is there already: %v", err)
+	}
+	base.servers = []raft.Server{{ID: l.serverID(), Suffrage: raft.Voter, Address: "127.0.0.1:1"}}
+	if err := l.takeIn(t.Context(), base, there); err != nil {
+		t.Errorf("it was started with another address: %v", err)
+	}
+}
