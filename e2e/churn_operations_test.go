@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"slices"
 	"syscall"
 	"time"
@@ -26,6 +27,7 @@ var operations = []operation{
 	{"transfer", (*churn).always, (*churn).transfer},
 	{"restart all in turn", (*churn).always, (*churn).restartAll},
 	{"power cut", (*churn).always, (*churn).powerCut},
+	{"back up", (*churn).always, (*churn).backUp},
 }
 
 func (w *churn) always() bool        { return true }
@@ -182,4 +184,12 @@ func (w *churn) powerCut() {
 	for _, s := range all {
 		w.awaitAnswer(s)
 	}
+}
+
+// backUp saves the state on any member. From then on a start goes on from there,
+// and not from the beginning of the log.
+func (w *churn) backUp() {
+	w.until("RL.SNAPSHOT SAVE", func() error {
+		return w.any(nil).r.Do(context.Background(), "RL.SNAPSHOT", "SAVE").Err()
+	}, nil)
 }
