@@ -23,6 +23,16 @@ func (n *Node) lineage() lineage {
 	return lineage{h.ClusterID, h.Generation}
 }
 
+// allegiance is the lineage by which peers take this node: before it has one, that of
+// the cluster that has invited it, so that no other one speaks to it any more.
+func (n *Node) allegiance() lineage {
+	of := n.lineage()
+	if into := n.joining.into.Load(); into != nil && of.cluster == [16]byte{} {
+		return *into
+	}
+	return of
+}
+
 // lineageEntries is how far into the log the cluster has its id at the latest: the
 // first leader that commits a batch gives it one.
 const lineageEntries = 256

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,6 +24,20 @@ type invitation struct {
 	RaftID string `json:"raft_id,omitempty"` // of the member that is meant, if it is one already
 	Voter  bool   `json:"voter"`             // it shall get a vote
 	Leader string `json:"leader"`            // the leader's peer address
+
+	ClusterID  string `json:"cluster_id,omitempty"` // hex, of the leader; with its generation
+	Generation uint64 `json:"generation,omitempty"`
+}
+
+// lineage is what the leader belongs to; zeros: it does not say.
+func (q *invitation) lineage() (of lineage, err error) {
+	b, err := hex.DecodeString(q.ClusterID)
+	if err != nil || len(b) != 0 && len(b) != len(of.cluster) {
+		return of, fmt.Errorf("%.40q is no cluster id", q.ClusterID)
+	}
+	of.generation = q.Generation
+	copy(of.cluster[:], b)
+	return of, nil
 }
 
 // takeIn makes a node that waits a non-voter. For a member it changes the peer
@@ -89,6 +104,8 @@ func alreadyMember(s raft.Server) error {
 
 // invite asks the node that waits at a peer address. The answer is its status.
 func (n *Node) invite(c Change, q invitation) (peerStatus, error) {
+	of := n.lineage()
+	q.ClusterID, q.Generation = hex.EncodeToString(of.cluster[:]), of.generation
 	b, err := json.Marshal(q)
 	if err != nil {
 		return peerStatus{}, err
@@ -153,20 +170,31 @@ func (n *Node) answerInvite(payload []byte, _ time.Duration, reply func([]byte))
 	})
 }
 
-// accept takes an invitation, or says why not.
+// accept takes an invitation, or says why not. Two clusters may ask at the same time: the
+// second one would send its log to a member of the first.
 func (n *Node) accept(q invitation) error {
 	if q.RaftID == n.raftID {
 		return nil
+	}
+	of, err := q.lineage()
+	if err != nil {
+		return fmt.Errorf("%s: %w", n.raftID, err)
 	}
 	n.joining.mu.Lock()
 	defer n.joining.mu.Unlock()
 	if !n.empty() || n.raft.Load() != nil {
 		return fmt.Errorf("%s holds data of a cluster already: stop it, move its data directory away, and start it with --join", n.raftID)
 	}
+	if into := n.joining.into.Load(); into != nil && *into != of {
+		return fmt.Errorf("%s was invited into cluster %x, generation %d, a moment ago, and joins no other one until it is started again", n.raftID, into.cluster, into.generation)
+	}
 	if err := n.joining.setLocked(intentOf(!q.Voter)); err != nil {
 		return fmt.Errorf("%s: %w", n.raftID, err)
 	}
 	n.joining.leader = q.Leader
+	if of.cluster != [16]byte{} {
+		n.joining.into.Store(&of)
+	}
 	return nil
 }
 

@@ -313,3 +313,53 @@ func TestLeaderIsNotMovedToWhereItDoesNotListen(t *testing.T) {
 		t.Errorf("it was started with another address: %v", err)
 	}
 }
+
+// It would follow whoever reached it first, and the other one would count it as a member too.
+func TestNodeThatTwoClustersInviteJoinsTheFirst(t *testing.T) {
+	t.Parallel()
+	a, b := startTestCluster(t, 1), startTestCluster(t, 1)
+	la, lb := a.leader(), b.leader()
+	put(t, la, "of a")
+	put(t, lb, "of b")
+	x := a.newcomer("x", func(cfg *Config) {
+		cfg.Join = func(context.Context, string, bool) error { return errors.New("later") }
+	})
+	a.start(x)
+	ask := Change{Op: ChangeJoin, ID: "x", Peer: x.cfg.self().Peer, NonVoter: true}
+	if _, err := lb.peers.askStatus(ask.Peer, testPatience); err != nil { // it has a connection from before
+		t.Fatal(err)
+	}
+	if _, err := la.invite(ask, invitation{Leader: la.cfg.self().Peer}); err != nil {
+		t.Fatal(err)
+	}
+	b.refuses(lb, ask, x.raftID, "was invited into cluster "+la.Status().ClusterID, "started again")
+	for _, to := range []struct {
+		from, to *testNode
+	}{{lb, x}, {x, lb}} {
+		conn, err := to.from.peers.dial(t.Context(), to.to.cfg.self().Peer, purposeRaft, testPatience)
+		if err == nil {
+			conn.Close()
+		}
+		if !refusedAs(err, refusedCluster) {
+			t.Errorf("%s speaks to %s: %v", to.from.raftID, to.to.raftID, err)
+		}
+	}
+	if len(lb.configuration().Servers) != 1 {
+		t.Errorf("the other cluster has %+v", lb.configuration().Servers)
+	}
+	a.change(la, ask)
+	eventually(t, "it to follow the first", func() bool { return has(x, "of a") })
+	if has(x, "of b") {
+		t.Error("it has both")
+	}
+}
+
+func TestInvitationWithADamagedClusterID(t *testing.T) {
+	t.Parallel()
+	c := startTestCluster(t, 1)
+	for _, id := range []string{"x", "00", strings.Repeat("0", 34)} {
+		if err := c.leader().accept(invitation{ClusterID: id}); err == nil || !strings.Contains(err.Error(), "no cluster id") {
+			t.Errorf("%q: %v", id, err)
+		}
+	}
+}

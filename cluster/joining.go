@@ -43,7 +43,8 @@ func intentOf(nonVoter bool) joinIntent {
 // joining is a node's intent, and what it heard while it waits.
 type joining struct {
 	path   string
-	intent atomic.Value // joinIntent, as on disk: read without waiting for it
+	intent atomic.Value            // joinIntent, as on disk: read without waiting for it
+	into   atomic.Pointer[lineage] // of who invited it; nil: nobody since the start
 
 	mu       sync.Mutex // also held while the disk is written
 	founding bool       // it is founding a cluster and cannot join another one any more

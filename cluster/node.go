@@ -147,7 +147,7 @@ func (n *Node) Start() error {
 	var err error
 	n.peers, err = listenPeers(peersConfig{
 		Listen: n.cfg.self().Peer, Self: n.cfg.self(), RaftID: n.raftID, Insecure: n.cfg.Insecure,
-		Lineage: n.lineage, Lookup: n.lookup, Known: n.known, Hello: n.noteHello, Logger: n.log,
+		Lineage: n.allegiance, Lookup: n.lookup, Known: n.known, Hello: n.noteHello, Logger: n.log,
 		Handlers: map[uint8]rpcHandler{
 			kindForward: n.answerForward,
 			kindStatus:  answerStatus(n.ownStatus),
