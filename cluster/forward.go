@@ -31,6 +31,7 @@ const (
 type link struct {
 	addr string
 	dial func(context.Context) (net.Conn, error)
+	used time.Time // last asked for; the peers', under their mutex
 
 	mu     sync.Mutex
 	wake   sync.Cond // run waits for something to do

@@ -28,6 +28,7 @@ const (
 	maxHandshakes    = 64              // at once; what comes on top is closed
 	maxAccepted      = 256             // open connections from peers
 	raftBacklog      = 64              // accepted for raft and not yet taken by it
+	linkIdle         = 5 * time.Minute // far more than a call takes; then the next new link ends this one
 )
 
 // rpcHandler answers calls of one kind. It runs on the goroutine that reads the
@@ -166,6 +167,7 @@ func (p *peers) linkTo(to linkKey) *link {
 			}
 			return p.dial(ctx, to.addr, purposeRPC, dialTimeout)
 		})
+		p.dropIdle()
 		p.links[to] = l
 		p.wg.Add(1)
 		go func() {
@@ -173,7 +175,19 @@ func (p *peers) linkTo(to linkKey) *link {
 			l.run(p.ctx)
 		}()
 	}
+	l.used = time.Now()
 	return l
+}
+
+// dropIdle ends the links that nobody has asked for lately: to addresses at which no
+// member is any more, or none ever was. p.mu is held.
+func (p *peers) dropIdle() {
+	for to, l := range p.links {
+		if time.Since(l.used) > linkIdle {
+			l.close()
+			delete(p.links, to)
+		}
+	}
 }
 
 // Close stops listening, breaks all connections and waits for the goroutines

@@ -275,3 +275,34 @@ func TestCallWhoseTimeRanOutInTheQueueIsNotSent(t *testing.T) {
 		t.Errorf("%d bytes are sent, stage %d, outcome %v, %d bytes left in the queue", len(buf), c.stage, c.outcome, l.bytes)
 	}
 }
+
+// Each mistaken address of an operator, and each that a member has left, would cost a
+// goroutine for ever.
+func TestLinkThatNobodyAsksForIsDropped(t *testing.T) {
+	old := startPeers(t, "n2-00000002", withHandler(kindForward, echo))
+	used := startPeers(t, "n3-00000003", withHandler(kindForward, echo))
+	fresh := startPeers(t, "n4-00000004", withHandler(kindForward, echo))
+	p := startPeers(t, "n1-00000001")
+	call := func(to *peers) {
+		t.Helper()
+		if _, o := p.call(to.Addr(), kindForward, nil, time.Second); o != fsm.Applied {
+			t.Errorf("a call to %s: %v", to.Addr(), o)
+		}
+	}
+	call(old)
+	call(used)
+	idle, busy := p.link(old.Addr()), p.link(used.Addr())
+	p.mu.Lock()
+	idle.used = idle.used.Add(-linkIdle - time.Second)
+	p.mu.Unlock()
+	call(fresh)
+	until(t, "the idle link is gone", func() bool {
+		idle.mu.Lock()
+		defer idle.mu.Unlock()
+		return idle.closed && idle.conn == nil
+	})
+	if p.link(used.Addr()) != busy {
+		t.Error("one that is in use was dropped")
+	}
+	call(old) // over another one
+}
