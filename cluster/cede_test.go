@@ -14,6 +14,7 @@ import (
 func votesAsked(t testing.TB, n *testNode) <-chan raft.RequestVoteRequest {
 	t.Helper()
 	seen := make(chan raft.Observation, 64)
+	eventually(t, n.cfg.ID+" to run raft", func() bool { return n.raft.Load() != nil })
 	r := n.raft.Load()
 	o := raft.NewObserver(seen, false, func(o *raft.Observation) bool { _, ok := o.Data.(raft.RequestVoteRequest); return ok })
 	r.RegisterObserver(o)
