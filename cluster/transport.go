@@ -143,21 +143,37 @@ func (n *Node) heard(req *raft.AppendEntriesRequest) {
 }
 
 // AppendEntries implements raft.Transport. After each request that fails raft waits
-// longer before it replicates to that follower again, up to 10 s, though heartbeats may
-// be answered long since: a node that comes back would be no help to the majority for
-// as long. So such a request is tried again here, until it is answered or of no use:
-// raft has the member's new address only for its next request.
+// longer before it replicates to that follower again, up to 10 s, though its heartbeats
+// are answered long since: a node that comes back would be no help to the majority for
+// as long. So raft is told of the failure when there is contact again, or when the
+// member has another address, which raft has only for its next request.
 func (t *transport) AppendEntries(id raft.ServerID, target raft.ServerAddress, req *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
 	err := t.appendEntries(id, target, req, resp)
-	for err != nil && replicates(req) && t.node.replicatesTo(id, target, req.Term) {
-		select {
-		case <-time.After(t.node.cfg.Heartbeat / 5):
-		case <-t.done:
-			return err
-		}
-		err = t.appendEntries(id, target, req, resp)
+	if err != nil && replicates(req) {
+		t.awaitContact(id, target, req.Term)
 	}
 	return err
+}
+
+// awaitContact waits until a follower answers heartbeats, or this node does not
+// replicate to it any more.
+func (t *transport) awaitContact(id raft.ServerID, target raft.ServerAddress, term uint64) {
+	n := t.node
+	look := time.NewTicker(n.cfg.Heartbeat / 10)
+	defer look.Stop()
+	for n.replicatesTo(id, target, term) && !n.inContact(id, term) {
+		select {
+		case <-look.C:
+		case <-t.done:
+			return
+		}
+	}
+}
+
+// inContact says that a follower has just answered.
+func (n *Node) inContact(id raft.ServerID, term uint64) bool {
+	ack, ok := n.acks.peer(id, term)
+	return ok && n.clock.Boot()-ack.heard < int64(n.cfg.Heartbeat/2)
 }
 
 // replicates tells a request that replicates from a heartbeat, which has nothing in it.

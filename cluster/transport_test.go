@@ -28,14 +28,24 @@ func TestFollowerThatComesBackIsReplicatedToAtOnce(t *testing.T) {
 	l := c.leader()
 	back := c.others(l)[0]
 	put(t, l, "before")
-	term := l.raft.Load().CurrentTerm()
+	term, at := l.raft.Load().CurrentTerm(), raft.ServerAddress(back.Node.cfg.self().Peer)
 	c.sever(back)
+	eventually(t, "the leader to miss it", func() bool { return !l.inContact(back.serverID(), term) })
 	done := replicate(l, back)
 	put(t, l, "meanwhile")
-	c.heal()
-	if err := <-done; err != nil && l.replicatesTo(back.serverID(), raft.ServerAddress(back.Node.cfg.self().Peer), term) {
-		t.Errorf("raft was told of the failure, and waits: %v", err)
+	select {
+	case err := <-done:
+		if l.replicatesTo(back.serverID(), at, term) {
+			t.Errorf("raft hears at each attempt that there is no contact, and waits longer after each: %v", err)
+		}
+	default:
+		c.heal()
+		<-done
+		if l.replicatesTo(back.serverID(), at, term) && !l.inContact(back.serverID(), term) {
+			t.Error("raft is to replicate again though there is no contact")
+		}
 	}
+	c.heal()
 	c.converge()
 }
 
