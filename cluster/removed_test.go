@@ -187,9 +187,9 @@ func TestRemovedNodeIsToldByAMemberAtTheAddressOfAnother(t *testing.T) {
 	gone.awaitRemoved()
 	gone.Close()
 	at := gone.cfg.self().Peer
-	c.change(l, Change{Op: ChangeJoin, ID: l.cfg.ID, Peer: at})
 	c.restart(l, func(cfg *Config) { cfg.Members = []Member{{ID: cfg.ID, Peer: at}} })
 	c.leader(n, gone)
+	c.change(l, Change{Op: ChangeJoin, ID: l.cfg.ID, Peer: at})
 	c.start(n)
 	n.awaitRemoved("configuration", l.raftID)
 }
