@@ -53,7 +53,7 @@ fuzz:
 
 # The tests of the built binary in their long form.
 e2e:
-	$(GO) test -count=1 -timeout 10m -v -skip '^TestChurn$$' ./e2e
+	$(GO) test -count=1 -timeout 10m -parallel 4 -v -skip '^TestChurn$$' ./e2e
 
 # All membership operations in random order, with nodes killed meanwhile, for CHURN. It prints the seed that does it again.
 churn:
