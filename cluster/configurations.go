@@ -132,17 +132,25 @@ func (c *configurations) hasVoted() bool {
 }
 
 // listedAt is the newest index at which this node was a member, 0: it is not known
-// to have been one. A node on its way in may get configurations first, and a
-// snapshot with one, that are older than its membership.
+// to have been one.
 func (n *Node) listedAt() uint64 {
-	arrives := n.joining.wants() != joinsNot
+	if n.arrives() {
+		return 0
+	}
 	c := &n.configs
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if arrives && !c.member {
-		return 0
-	}
 	return c.listed
+}
+
+// arrives says that this node is on its way in: it may get configurations first,
+// and a snapshot with one, that are older than its membership.
+func (n *Node) arrives() bool {
+	joins := n.joining.wants() != joinsNot
+	c := &n.configs
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return joins && !c.member
 }
 
 // committedConfiguration is the newest configuration that is known to be

@@ -122,14 +122,16 @@ func hearOfSelf(self string, listed uint64, believed func(*peerStatus) bool, ans
 
 // believed says that a status is of this node's cluster and generation, and of a
 // node that it has seen as a member, or that lists it. As long as this node does not
-// know its cluster's id, it must have seen the other one.
+// know its cluster's id, it must have seen the other one. A node on its way in has
+// acknowledged nothing and has old members in its log at best: it believes any node
+// of its cluster.
 func (n *Node) believed(s *peerStatus) bool {
 	of, seen := n.lineage(), n.configs.hasSeen(s.RaftID)
 	if of.cluster == [16]byte{} {
 		return seen
 	}
 	is, _ := s.lists(n.raftID)
-	return s.isOf(of) && (seen || is)
+	return s.isOf(of) && (seen || is || n.arrives())
 }
 
 // judgeMembership looks at what the others say of this node.

@@ -57,4 +57,19 @@ func TestNodeThatIsRemovedOnItsWayInIsTold(t *testing.T) {
 		hears(removedAfter)
 		n.awaitRemoved(id2+" leads", "no place for it")
 	})
+	t.Run("nobody had, and all that it has seen are gone", func(t *testing.T) {
+		n := arriving(t)
+		n.logged = lineage{[16]byte{15: 0x0c}, 1}
+		answers := []bootAnswer{{status: &peerStatus{RaftID: old2, Servers: []peerServer{{RaftID: old2}}, ConfigIndex: 9, ConfigCommitted: true, Leads: true}}}
+		n.judgeMembership(answers)
+		n.awake.ran.Add(int64(2 * removedAfter))
+		if n.judgeMembership(answers); n.removedReason() != nil {
+			t.Fatalf("by one of no cluster: %v", n.removedReason())
+		}
+		answers[0].status.setLineage(n.logged)
+		n.judgeMembership(answers)
+		n.awake.ran.Add(int64(removedAfter))
+		n.judgeMembership(answers)
+		n.awaitRemoved(old2+" leads", "no place for it")
+	})
 }
