@@ -78,6 +78,9 @@ func (n *Node) caughtUp(s raft.Server) (peerStatus, error) {
 	if err != nil {
 		return status, fmt.Errorf("%s does not tell how far it is: %w", name(s), err)
 	}
+	if status.Time == 0 {
+		return status, fmt.Errorf("%s is not caught up: it has not applied anything yet", name(s))
+	}
 	if behind := time.Duration(now - status.Time); behind > caughtUpTime {
 		return status, fmt.Errorf("%s is not caught up: its state is %s behind, %s is allowed", name(s), behind.Round(time.Millisecond), caughtUpTime)
 	}
