@@ -49,7 +49,7 @@ func TestNodeJoinsWhenAnOperatorAsksForIt(t *testing.T) {
 		t.Error("it does not know that it was invited")
 	}
 	c.change(l, Change{Op: ChangeJoin, ID: "n4", Peer: n4.cfg.self().Peer, NonVoter: true})
-	eventually(t, "n4 to follow", func() bool { return n4.raft.Load() != nil && n4.role() == "nonvoter" })
+	eventually(t, "n4 to follow", func() bool { return n4.raft.Load() != nil && n4.role() == "nonvoter" && n4.FSM().Applied() > 0 })
 	if n4.joining.wants() != joinsAsNonVoter {
 		t.Errorf("it wants to be a %q", n4.joining.wants())
 	}
