@@ -238,6 +238,8 @@ func TestMemberIsMovedToAnotherPeerAddress(t *testing.T) {
 	c := startTestCluster(t, 3)
 	l := c.leader()
 	n := c.others(l)[0]
+	put(t, l, "before")
+	eventually(t, "it to have the log", func() bool { return has(n, "before") })
 	moved := freeAddr(t)
 	c.restart(n, func(cfg *Config) {
 		cfg.Members = append([]Member{}, cfg.Members...)
