@@ -30,6 +30,7 @@ type peerStatus struct {
 	Servers         []peerServer `json:"servers,omitempty"`          // that configuration; empty: none
 	WantsVote       bool         `json:"wants_vote,omitempty"`       // it joins as a voter and has no vote yet
 	Leads           bool         `json:"leads,omitempty"`            // it may decide
+	Current         bool         `json:"current,omitempty"`          // it leads, or has applied what the leader committed a moment ago
 
 	Applied  uint64 `json:"applied"`
 	Time     int64  `json:"time"` // cluster time of the applied state, ns

@@ -79,7 +79,7 @@ type heardOfSelf struct {
 	other    string      // the member that has its node id now
 	listed   *peerStatus // of those whose committed configuration lists it, the newest
 	known    bool        // one that is believed told a configuration that lists it, or may be older than its membership
-	unlisted string      // it is on its way in, and this leader's committed configuration has no place for it
+	unlisted string      // it is on its way in, and the committed configuration of this leader, or of a follower in touch with one, has no place for it
 	doubt    string      // what was said against it that proves nothing
 }
 
@@ -108,7 +108,7 @@ func hearOfSelf(self string, listed uint64, believed func(*peerStatus) bool, ans
 			}
 		case listed == 0:
 			h.doubt = s.RaftID + " does not list it"
-			if s.Leads && s.ConfigCommitted {
+			if s.Current && s.ConfigCommitted {
 				h.unlisted = s.RaftID
 			}
 		case s.ConfigCommitted && s.ConfigIndex > listed:
@@ -148,7 +148,7 @@ func (n *Node) judgeMembership(answers []bootAnswer) {
 	alone := !h.known && !n.Leading() && (at == 0 || n.clock.Boot()-at >= int64(removedAfter))
 	unlisted, unknown := alone && h.unlisted != "", alone && h.doubt != ""
 	if lasts := n.removed.unlisted.look(unlisted, ran); unlisted && lasts >= removedAfter {
-		n.noteRemoved(fmt.Sprintf("%s leads, and has had no place for it for %s", h.unlisted, removedAfter), "")
+		n.noteRemoved(fmt.Sprintf("%s is in touch with the leader, and has had no place for it for %s", h.unlisted, removedAfter), "")
 		return
 	}
 	lasts := n.removed.unknown.look(unknown, ran)

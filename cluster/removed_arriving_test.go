@@ -48,19 +48,19 @@ func TestNodeThatIsRemovedOnItsWayInIsTold(t *testing.T) {
 			return n.removedReason()
 		}
 		if err := errors.Join(hears(0), hears(2*removedAfter)); err != nil {
-			t.Fatalf("by one that does not lead: %v", err)
+			t.Fatalf("by one that is not in touch with a leader: %v", err)
 		}
-		answers[0].status.Leads = true
+		answers[0].status.Current = true
 		if err := errors.Join(hears(0), hears(removedAfter/2)); err != nil {
 			t.Fatalf("too soon: %v", err)
 		}
 		hears(removedAfter)
-		n.awaitRemoved(id2+" leads", "no place for it")
+		n.awaitRemoved(id2+" is in touch with the leader", "no place for it")
 	})
 	t.Run("nobody had, and all that it has seen are gone", func(t *testing.T) {
 		n := arriving(t)
 		n.logged = lineage{[16]byte{15: 0x0c}, 1}
-		answers := []bootAnswer{{status: &peerStatus{RaftID: old2, Servers: []peerServer{{RaftID: old2}}, ConfigIndex: 9, ConfigCommitted: true, Leads: true}}}
+		answers := []bootAnswer{{status: &peerStatus{RaftID: old2, Servers: []peerServer{{RaftID: old2}}, ConfigIndex: 9, ConfigCommitted: true, Current: true}}}
 		n.judgeMembership(answers)
 		n.awake.ran.Add(int64(2 * removedAfter))
 		if n.judgeMembership(answers); n.removedReason() != nil {
@@ -70,6 +70,6 @@ func TestNodeThatIsRemovedOnItsWayInIsTold(t *testing.T) {
 		n.judgeMembership(answers)
 		n.awake.ran.Add(int64(removedAfter))
 		n.judgeMembership(answers)
-		n.awaitRemoved(old2+" leads", "no place for it")
+		n.awaitRemoved(old2+" is in touch with the leader", "no place for it")
 	})
 }

@@ -120,7 +120,9 @@ func (n *Node) ownStatus() peerStatus {
 		DiskFree: n.diskFree.Load(), DiskLow: n.diskLow.Load(), Wall: n.clock.Wall(),
 	}
 	s.setLineage(n.lineage())
+	_, inTouch := n.Touch()
 	s.Leads = n.Leading()
+	s.Current = s.Leads || inTouch
 	s.setConfiguration(n.newestConfiguration())
 	s.WantsVote = n.joining.wants() == joinsAsVoter && !n.configs.hasVoted()
 	return s
