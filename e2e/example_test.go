@@ -27,7 +27,9 @@ func TestExampleConfigurationRuns(t *testing.T) {
 			}
 			config = strings.Replace(config, old, `"`+addr(port)+`"`, 1)
 		}
-		c.nodes = append(c.nodes, &node{id: fmt.Sprintf("n%d", i+1), resp: addr(ports[2*i]), r: dial(t, addr(ports[2*i]))})
+		id := fmt.Sprintf("n%d", i+1)
+		c.nodes = append(c.nodes, &node{id: id, resp: addr(ports[2*i]), r: dial(t, addr(ports[2*i])),
+			args: []string{"serve", "--config", c.file, "--node", id}})
 	}
 	if err := os.WriteFile(c.file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"os/exec"
 	"strings"
@@ -80,10 +81,10 @@ func (p *process) running() bool {
 
 func (p *process) pid() int { return p.cmd.Process.Pid }
 
-// kill is kill -9.
+// kill is kill -9. A process may have ended by itself a moment ago.
 func (p *process) kill() {
 	p.t.Helper()
-	if err := p.cmd.Process.Signal(os.Kill); err != nil {
+	if err := p.cmd.Process.Signal(os.Kill); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		p.t.Errorf("kill -9 %s: %v", p.name, err)
 	}
 	<-p.done
