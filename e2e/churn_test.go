@@ -59,11 +59,11 @@ func TestChurn(t *testing.T) {
 	w.report(length, tr)
 }
 
-// lacks is an operation that was done less than once a minute; empty: there is none,
+// lacks is an operation that was done less than once in 90 s; empty: there is none,
 // or the test is a short one.
 func (w *churn) lacks(length time.Duration) string {
 	for _, op := range operations {
-		if w.done[op.name] < int(length/time.Minute) {
+		if length >= time.Minute && w.done[op.name] < max(1, int(length/(90*time.Second))) {
 			return op.name
 		}
 	}
@@ -77,9 +77,9 @@ func (w *churn) report(length time.Duration, tr *traffic) {
 	for _, op := range operations {
 		did = append(did, fmt.Sprintf("%s %d (%v)", op.name, w.done[op.name], w.took[op.name].Round(100*time.Millisecond)))
 		all += w.done[op.name]
-		if length >= time.Minute && w.done[op.name] < max(1, int(length/(90*time.Second))) {
-			w.t.Errorf("%s was done %d times in %v", op.name, w.done[op.name], length)
-		}
+	}
+	if name := w.lacks(length); name != "" {
+		w.t.Errorf("%s was done %d times in %v", name, w.done[name], length)
 	}
 	w.t.Logf("done, and the longest of each: %s", strings.Join(did, ", "))
 	troubles := 0
