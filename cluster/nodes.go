@@ -60,8 +60,8 @@ func (n *Node) pollOnce() {
 		answers []bootAnswer
 	)
 	for _, m := range n.roster() {
-		if m.RaftID == n.raftID || m.ID == n.cfg.ID && m.RaftID == "" {
-			continue
+		if m.RaftID == n.raftID || m.ID == n.cfg.ID && m.RaftID == "" || m.Peer == n.cfg.self().Peer {
+			continue // itself, or who was there before: a node that joins has old members in its log
 		}
 		asked.Go(func() {
 			a := n.askPeer(m)
