@@ -62,10 +62,12 @@ func (t *transport) watchInstall(rpc raft.RPC) raft.RPC {
 func (t *transport) moved() { t.progress.Store(t.node.clock.Boot()) }
 
 // installMoved is the snapshot store's Progress. (It also tells of readers, which
-// counts only while an install is under way.)
+// counts only while an install is under way.) A node that starts has nobody to give
+// way to.
 func (n *Node) installMoved() {
 	if n.raft.Load() != nil { // before, there may be no transport
 		n.trans.moved()
+		n.pacing.step()
 	}
 }
 

@@ -34,6 +34,7 @@ type Node struct {
 	receipts receipts
 	peers    *peers
 	trans    *transport
+	pacing   pacing // of snapshots that are read or installed
 	cache    *raft.LogCache
 	stored   raft.Configuration // what the stores held at Open
 	logged   lineage            // that of the log at Open, if it holds the beginning

@@ -33,7 +33,7 @@ type Options struct {
 	// Writes is the version in which streams and the meta data of the file are written, 1 to Reads; nil: 1.
 	Writes func() uint8
 	// Progress is called whenever an install, or a reader, has moved on by a step that no working disk is long at: at most some thousand
-	// records, or some MiB. It tells that all is well, however large the snapshot is. It must not wait.
+	// records, or some MiB. It tells that all is well, however large the snapshot is. It may rest for a moment, which paces the work.
 	Progress func()
 	// MaxFileSize is the address space mapped at start, in bytes; 0: 64 GiB. A file that outgrows it still works, but a snapshot
 	// may then wait for a reader.
@@ -82,7 +82,7 @@ func OpenStore(dir string, o Options) (*Store, error) { return openStore(dir, o,
 
 func openStore(dir string, o Options, d disk) (_ *Store, err error) {
 	s := &Store{dir: dir, mmap: o.MaxFileSize, o: o, disk: d, readers: map[*Reader]struct{}{},
-		readerIdle: time.Minute, readerLife: 30 * time.Minute, build: buildSteps{records: 20000, bytes: 8 << 20, synced: 32 << 20}}
+		readerIdle: time.Minute, readerLife: 30 * time.Minute, build: buildSteps{records: 1000, bytes: 8 << 20, synced: 32 << 20}}
 	if s.lock, err = lockDir(dir); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,42 @@
+package cluster
+
+import (
+	"sync"
+	"time"
+)
+
+// pacing makes the reading and installing of a large snapshot take turns with what
+// else runs on the machine. Work that never waits keeps a CPU for a time slice of the
+// scheduler, some milliseconds, from a thread that would answer a client; many short
+// rests give it up sooner. An install takes about half as long again.
+type pacing struct {
+	mu    sync.Mutex
+	since time.Time // when the newest rest ended
+}
+
+const (
+	paceWork = 500 * time.Microsecond // of work before a rest
+	paceRest = time.Millisecond       // the longest rest
+)
+
+// step rests if enough was done since the last time.
+func (p *pacing) step() {
+	p.mu.Lock()
+	rest := restAfter(time.Since(p.since))
+	p.mu.Unlock()
+	if rest == 0 {
+		return
+	}
+	time.Sleep(rest)
+	p.mu.Lock()
+	p.since = time.Now()
+	p.mu.Unlock()
+}
+
+// restAfter is how long to rest after so much work.
+func restAfter(work time.Duration) time.Duration {
+	if work < paceWork {
+		return 0
+	}
+	return min(work, paceRest)
+}
