@@ -147,9 +147,11 @@ func (n *Node) judgeMembership(answers []bootAnswer) {
 	at, ran := n.arrivals.heard.Load(), n.awake.ran.Load()
 	alone := !h.known && !n.Leading() && (at == 0 || n.clock.Boot()-at >= int64(removedAfter))
 	unlisted, unknown := alone && h.unlisted != "", alone && h.doubt != ""
-	if lasts := n.removed.unlisted.look(unlisted, ran); unlisted && lasts >= removedAfter {
-		n.noteRemoved(fmt.Sprintf("%s is in touch with the leader, and has had no place for it for %s", h.unlisted, removedAfter), "")
-		return
+	if unlisted || !alone { // that nobody answers changes nothing
+		if lasts := n.removed.unlisted.look(unlisted, ran); unlisted && lasts >= removedAfter {
+			n.noteRemoved(fmt.Sprintf("%s is in touch with the leader, and has had no place for it for %s", h.unlisted, removedAfter), "")
+			return
+		}
 	}
 	lasts := n.removed.unknown.look(unknown, ran)
 	switch {
