@@ -83,6 +83,14 @@ func TestLogWithoutRoomStopsTheNode(t *testing.T) {
 		for _, f := range undo {
 			f()
 		}
+		for _, nd := range c.nodes { // the last one may be on its way out
+			if nd.running() && strings.Contains(nd.out.String(), "the node stops") {
+				stopsItself(t, nd, "raft.db", "no space left on device", "free space there")
+			}
+			if nd.running() {
+				nd.kill()
+			}
+		}
 		c.startAll()
 		tr.flows("when there is room again")
 		tr.check(c.nodes[0])

@@ -44,9 +44,19 @@ func inject(t testing.TB, nd *node, file, fault string) (undo func()) {
 		}
 	}
 	go io.Copy(io.Discard, said)
+	ended := make(chan struct{})
+	go func() {
+		cmd.Wait()
+		close(ended)
+	}()
 	undo = sync.OnceFunc(func() {
 		cmd.Process.Signal(syscall.SIGTERM) // it may have ended with the node
-		cmd.Wait()
+		select {
+		case <-ended:
+		case <-time.After(2 * time.Second): // a signal in the moment before it waits for the node is lost on it
+			cmd.Process.Kill()
+			<-ended
+		}
 	})
 	t.Cleanup(undo)
 	return undo

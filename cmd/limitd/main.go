@@ -51,8 +51,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root := newRoot()
 	root.SetArgs(quantityIsNoFlag(args))
 	root.SetOut(stdout)
-	root.SetErr(stderr)
+	log := &logWriter{w: stderr}
+	root.SetErr(log)
 	err := root.ExecuteContext(ctx)
+	log.end()
 	var fatal *fatalError
 	switch {
 	case err == nil:
