@@ -25,6 +25,9 @@ const maxStep = 400 * 24 * time.Hour
 // node should have and has not.
 func (f *FSM) Apply(l *raft.Log) any {
 	r := f.applyEntry(l)
+	if f.trace != nil {
+		f.traceApplied(l, r.Outcome)
+	}
 	if f.onApplied != nil {
 		f.onApplied(l.Index)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"limitd/snapshot"
+	"limitd/trace"
 )
 
 // State is the small part of the replicated state, and where it stands.
@@ -34,6 +35,7 @@ type FSM struct {
 
 	batch     batch // raft's goroutine only
 	onApplied func(index uint64)
+	trace     func(trace.Row)
 }
 
 var (
@@ -56,6 +58,10 @@ func New(_ *snapshot.Store) *FSM {
 
 // OnApplied sets what is called with the index after each Apply, StoreConfiguration and Restore, on raft's goroutine. It is set before raft starts.
 func (f *FSM) OnApplied(fn func(index uint64)) { f.onApplied = fn }
+
+// Trace sets what is told of each entry that is applied and of each state that is
+// replaced, on raft's goroutine. It is set before raft starts.
+func (f *FSM) Trace(fn func(trace.Row)) { f.trace = fn }
 
 // State returns the small part of the state, all of it as of one applied index.
 func (f *FSM) State() State {

@@ -26,6 +26,9 @@ func (f *FSM) Restore(rc io.ReadCloser) error {
 		if err := f.load(r, m); err != nil {
 			return fmt.Errorf("restore: snapshot at index %d: %w", m.Index, err)
 		}
+		if f.trace != nil {
+			f.traceRestored()
+		}
 	}
 	if f.onApplied != nil {
 		f.onApplied(m.Index)

@@ -30,6 +30,7 @@ type Call struct {
 	More  [][]byte // further keys of Reset and Exists
 	Limit algo.Limit
 	Cost  int64
+	Tag   uint64 // by which traces name the call; 0: none
 
 	Status  Status       // OK, or why there is no answer
 	Verdict algo.Verdict // of Take

@@ -13,6 +13,9 @@ import (
 // FORMAT.md.
 const frameVersion = 1
 
+// frameTagged, in a call's op, says that its tag follows.
+const frameTagged = 0x80
+
 // Bounds of a request that a node takes from another, whatever it says.
 const (
 	maxFrameCalls = 1 << 16
@@ -27,7 +30,12 @@ func appendRequest(dst []byte, calls []Call) []byte {
 	dst = binary.AppendUvarint(dst, uint64(len(calls)))
 	for i := range calls {
 		c := &calls[i]
-		dst = append(dst, byte(c.Op), c.NS)
+		if c.Tag == 0 {
+			dst = append(dst, byte(c.Op), c.NS)
+		} else {
+			dst = append(dst, byte(c.Op)|frameTagged, c.NS)
+			dst = binary.AppendUvarint(dst, c.Tag)
+		}
 		dst = appendBytes(dst, c.Key)
 		switch c.Op {
 		case Take:
@@ -56,7 +64,12 @@ func readRequest(dst []Call, b []byte) ([]Call, error) {
 		return nil, errFrame
 	}
 	for ; n > 0 && !r.bad; n-- {
-		c := Call{Op: Op(r.byte()), NS: r.byte(), Key: r.key()}
+		c := Call{Op: Op(r.byte()), NS: r.byte()}
+		if c.Op&frameTagged != 0 {
+			c.Op &^= frameTagged
+			c.Tag = r.uvarint()
+		}
+		c.Key = r.key()
 		switch c.Op {
 		case Take:
 			c.Limit.Algorithm = algo.Algorithm(r.byte())

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"limitd/fsm"
+	"limitd/trace"
 )
 
 // Proposer is the agreement that the limiter needs: one batch at a time.
@@ -37,13 +38,14 @@ type Router interface {
 
 // Config of a limiter.
 type Config struct {
-	RequestTimeout time.Duration // bound on the time of one Do; 1 s
-	LeaderWait     time.Duration // how long a call waits for a leader; 200 ms
-	MaxQueue       int           // requests that may wait for a round; 65536
-	MaxQueueBytes  int64         // and their bytes; 64 MiB
-	MaxMemory      int64         // bytes of table in use above which new records are refused; 0: no bound
-	DiskLow        func() bool   // free disk is below the floor: charges are refused; may be nil
-	Loading        func() bool   // this node is still loading its state: nothing is decided or routed; may be nil
+	RequestTimeout time.Duration   // bound on the time of one Do; 1 s
+	LeaderWait     time.Duration   // how long a call waits for a leader; 200 ms
+	MaxQueue       int             // requests that may wait for a round; 65536
+	MaxQueueBytes  int64           // and their bytes; 64 MiB
+	MaxMemory      int64           // bytes of table in use above which new records are refused; 0: no bound
+	DiskLow        func() bool     // free disk is below the floor: charges are refused; may be nil
+	Trace          func(trace.Row) // is told of each decision; nil: nobody is
+	Loading        func() bool     // this node is still loading its state: nothing is decided or routed; may be nil
 }
 
 // DefaultConfig returns the values to start from.
@@ -68,6 +70,7 @@ type Limiter struct {
 	ws    *writeSet
 	fence atomic.Uint64 // local denials wait until this index is applied here
 	stats counters
+	round uint64 // counts rounds, for traces; the rounds' goroutine only
 
 	inFlight struct { // the tasks of the round that is proposed
 		sync.Mutex

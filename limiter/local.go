@@ -26,7 +26,8 @@ func (l *Limiter) answerAlone(chunk *Chunk) int {
 		return 0
 	}
 	leading := l.r.Leading()
-	if !leading && l.fence.Load() > l.f.Applied() {
+	index := l.f.Applied()
+	if !leading && l.fence.Load() > index {
 		return 0 // this node freed capacity and has not applied that yet
 	}
 	tab := l.f.Table()
@@ -64,6 +65,9 @@ func (l *Limiter) answerAlone(chunk *Chunk) int {
 	}
 	if local > 0 {
 		l.stats.deniedLocal.Add(local)
+	}
+	if l.cfg.Trace != nil && i > 0 {
+		l.traceLocal(calls[:i], now, index, l.f.Applied(), leading)
 	}
 	return i
 }

@@ -62,14 +62,24 @@ func (l *Limiter) runRound(rd *round, turn fsm.Turn, tasks []*task) {
 	if len(effects) == 0 && !rd.must {
 		if _, ok := l.r.Touch(); ok && l.r.Leading() {
 			l.p.Abort()
+			if l.cfg.Trace != nil {
+				l.traceRound(turn, tasks, nil)
+				l.traceOutcome(turn, 0, "none")
+			}
 			l.finish(tasks, 0)
 			return
 		}
 		// Out of touch: only a committed entry shows that the state was current.
 	}
 	entry := fsm.AppendEntry(make([]byte, 0, l.ws.bytes+l.ws.bytes/4+64), turn, effects) // raft keeps it
+	if l.cfg.Trace != nil {
+		l.traceRound(turn, tasks, entry)
+	}
 	l.propose(tasks)
 	index, outcome := l.p.Commit(entry)
+	if l.cfg.Trace != nil {
+		l.traceOutcome(turn, index, outcome.String())
+	}
 	l.pace.took(l.now() - begun)
 	l.inFlight.Lock()
 	l.inFlight.tasks = l.inFlight.tasks[:0]

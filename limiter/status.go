@@ -1,5 +1,7 @@
 package limiter
 
+import "strings"
+
 // Status is how a call ended.
 type Status uint8
 
@@ -23,6 +25,12 @@ var statusText = [statuses]string{
 	Busy:        "BUSY the leader's queue is full (limits.max_queue_requests, limits.max_queue_bytes); not charged, retry later",
 	OOM:         "OOM the leader is at limits.max_memory, or less than limits.min_free_disk is free on its disk or on the disks of too many voters; not charged, retry when there is room",
 	Loading:     "LOADING this node is loading its state; not charged, retry shortly",
+}
+
+// Code is the first word of the text, in lower case; "ok" of an answer.
+func (s Status) Code() string {
+	code, _, _ := strings.Cut(s.Error(), " ")
+	return strings.ToLower(code)
 }
 
 // Error is the text of a status that is no answer, as it goes to the client:

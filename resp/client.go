@@ -42,6 +42,7 @@ type client struct {
 	skip     bool // this reply
 	quit     error
 
+	tag   uint64   // RL.TRACE: of the next call
 	last  *command // of the latest lookup
 	memo  limitMemo
 	stats tally

@@ -214,7 +214,7 @@ func TestTableIsComplete(t *testing.T) {
 			check(sub)
 		}
 	}
-	table := newTable()
+	table := newTable(false)
 	for _, cmd := range table.list {
 		check(cmd)
 		if table.find([]byte(cmd.upper)) != cmd {

@@ -63,6 +63,7 @@ func (c *client) call(r form) *limiter.Call {
 	c.s.pending = append(c.s.pending, pending{form: r})
 	call := c.s.chunk.Add()
 	call.NS = uint8(c.db.Load())
+	call.Tag, c.tag = c.tag, 0
 	return call
 }
 

@@ -51,7 +51,7 @@ func NewServer(cfg Config, l Limiter, a Admin) *Server {
 	rand.Read(id[:])
 	return &Server{
 		cfg: cfg, limiter: l, admin: a, log: cfg.Logger,
-		table:     newTable(),
+		table:     newTable(cfg.Trace),
 		pool:      pool{bounds: bounds{cfg.MaxArgs, cfg.MaxArgBytes, cfg.MaxRequestBytes}},
 		started:   time.Now(),
 		lastCall:  lastCall,

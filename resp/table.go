@@ -75,10 +75,14 @@ func (t *table) find(name []byte) *command {
 	return t.byName[string(buf[:len(name)])]
 }
 
-func newTable() *table {
+// newTable makes the table; traced says that RL.TRACE is in it.
+func newTable(traced bool) *table {
 	t := &table{byName: map[string]*command{}}
 	for _, list := range [][]*command{limitCommands(), keyCommands(), sessionCommands(), serverCommands(), clusterCommands()} {
 		t.list = append(t.list, list...)
+	}
+	if traced {
+		t.list = append(t.list, traceCommand())
 	}
 	for _, cmd := range t.list {
 		t.byName[cmd.name] = cmd

@@ -14,12 +14,12 @@ package trace
 type Kind string
 
 const (
-	Start    Kind = "start"    // the process has opened its state
+	Start    Kind = "start"    // a process begins
 	Round    Kind = "round"    // a leader has decided a round; written before its entry is proposed
 	Outcome  Kind = "outcome"  // what became of the round
 	Local    Kind = "local"    // calls that this node answered alone
 	Applied  Kind = "applied"  // an entry was applied (or was void)
-	Restored Kind = "restored" // a snapshot from elsewhere has replaced the state
+	Restored Kind = "restored" // a snapshot has replaced the state: the node's own at its start, or one from the leader
 )
 
 // Row is one line of a trace. Which fields a kind has stands with them.
@@ -37,11 +37,12 @@ type Row struct {
 
 	Outcome string `json:"outcome,omitempty"` // Outcome: applied, void, refused, unknown, none (nothing was proposed); Applied: applied or void
 
-	Index     uint64   `json:"index,omitempty"`   // Outcome: the entry's, if applied; Applied, Restored, Start: applied up to; Local: the state it was answered from
-	Last      uint64   `json:"last,omitempty"`    // Applied, Restored, Start, Local: the last batch that took effect
-	T         int64    `json:"t,omitempty"`       // Applied, Restored, Start: cluster time, ns
-	Chain     string   `json:"chain,omitempty"`   // Applied, Restored, Start: the chain hash, 16 hex digits
-	ClusterID string   `json:"cluster,omitempty"` // Restored, Start
+	Index     uint64   `json:"index,omitempty"`   // Outcome: the entry's, if applied; Applied: the entry's; Restored: of the snapshot; Local: applied when the first of the calls was looked at
+	Upto      uint64   `json:"upto,omitempty"`    // Local: applied after the last of them. Each was answered from the state after an entry of Index to Upto + 1, the one that was being applied
+	Last      uint64   `json:"last,omitempty"`    // Applied, Restored: the last batch that took effect
+	T         int64    `json:"t,omitempty"`       // Applied, Restored: cluster time, ns
+	Chain     string   `json:"chain,omitempty"`   // Applied, Restored: the chain hash, 16 hex digits
+	ClusterID string   `json:"cluster,omitempty"` // Restored
 	Leading   bool     `json:"leading,omitempty"` // Local: the node led
 	Calls     []Call   `json:"calls,omitempty"`   // Round: all, in the order decided; Local: those that carry a tag
 	Effects   []Effect `json:"effects,omitempty"` // Applied
@@ -52,7 +53,9 @@ type Call struct {
 	Tag uint64 `json:"tag,omitempty"`
 	Op  string `json:"op"` // take, reset, exists, type, ttl, flush, flushall
 	NS  uint8  `json:"ns,omitempty"`
-	Key string `json:"key,omitempty"` // as %q without the quotes would be lossy: raw bytes as a Go string, invalid UTF-8 escaped \xNN
+	Key string `json:"key,omitempty"` // see Key
+
+	More []string `json:"more,omitempty"` // reset, exists: further keys
 
 	Algorithm uint8 `json:"algorithm,omitempty"` // take
 	Interval  int64 `json:"interval,omitempty"`  // take: emission interval, ns

@@ -11,6 +11,7 @@ import (
 	"limitd/cluster"
 	"limitd/limiter"
 	"limitd/resp"
+	"limitd/trace"
 )
 
 const (
@@ -41,8 +42,9 @@ func newServer(log *slog.Logger) *server {
 	return &server{log: log, removed: make(chan removal, 1), failed: make(chan error, 2)}
 }
 
-// openServer opens the node's data, joins its peers and accepts clients.
-func openServer(cfg Config, self NodeConfig, join joining, log *slog.Logger) (*server, error) {
+// openServer opens the node's data, joins its peers and accepts clients. traceFile
+// may be empty.
+func openServer(cfg Config, self NodeConfig, join joining, traceFile string, log *slog.Logger) (*server, error) {
 	maxMemory, err := cfg.Limits.MaxMemory.resolve()
 	if err != nil {
 		return nil, fmt.Errorf("limits.max_memory: %w", err)
@@ -52,9 +54,18 @@ func openServer(cfg Config, self NodeConfig, join joining, log *slog.Logger) (*s
 	if err != nil {
 		return nil, err
 	}
-	s.limiter = limiter.New(s.limiterConfig(cfg.Limits, maxMemory), s.node.FSM(), s.node, s.node)
+	lc, rc := s.limiterConfig(cfg.Limits, maxMemory), respConfig(cfg, maxMemory, log)
+	if traceFile != "" {
+		w, err := trace.Create(traceFile, self.ID, func(err error) { log.Error(err.Error()) })
+		if err != nil {
+			return nil, errors.Join(err, s.node.Close())
+		}
+		s.node.FSM().Trace(w.Write)
+		lc.Trace, rc.Trace = w.Write, true
+	}
+	s.limiter = limiter.New(lc, s.node.FSM(), s.node, s.node)
 	s.node.SetHandler(s.limiter.Serve)
-	s.resp = resp.NewServer(respConfig(cfg, maxMemory, log), s.limiter, s.admin())
+	s.resp = resp.NewServer(rc, s.limiter, s.admin())
 	ln, err := net.Listen("tcp", self.RESP)
 	if err != nil {
 		s.limiter.Close()
