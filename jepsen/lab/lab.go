@@ -35,6 +35,7 @@ type Options struct {
 	Spare    int               // nodes that may join later: their namespaces and disks exist, they do not run
 	Settings string            // TOML put into every node's configuration, without [[node]]
 	Slow     bool              // delay, jitter and loss: links go through a switch in user space
+	Clocks   bool              // the binary obeys the lab about its wall clock (BuildWithClock)
 	Disks    bool              // an ext4 file system of its own per node, that can lose its power, fill up, stall
 	Proxy    bool              // no namespaces: TCP proxies on loopback, even if namespaces would work
 	Env      map[string]string // for the nodes' processes
@@ -110,7 +111,7 @@ type Node interface {
 // Damage of a stopped node's files.
 type Damage struct {
 	File string // name in the data directory
-	How  string // flip, truncate, zero, remove, old (a copy kept by Keep)
+	How  string // flip, truncate, zero, remove
 	Seed uint64 // where
 }
 
