@@ -2,8 +2,6 @@
 // run was made: not which faults were injected, not which binary ran.
 package check
 
-import "limitd/jepsen/history"
-
 // Status of a check.
 type Status string
 
@@ -39,6 +37,3 @@ type Example struct {
 	Events []int    `json:"events,omitempty"` // indexes in the history
 	Rows   []string `json:"rows,omitempty"`   // lines of traces
 }
-
-// Run is the history that a check is given.
-var _ = history.Run{}

@@ -71,17 +71,20 @@ type Sample struct {
 
 // Run is run.json.
 type Run struct {
-	Seed     uint64            `json:"seed"`
-	Profile  string            `json:"profile"`
-	Nemeses  []string          `json:"nemeses"`
-	Commit   string            `json:"commit"`
-	Mode     string            `json:"mode"`              // netns or proxy
-	Skipped  []string          `json:"skipped,omitempty"` // what this machine could not do
-	Nodes    []string          `json:"nodes"`
-	Started  string            `json:"started"`  // RFC 3339
-	Duration int64             `json:"duration"` // ns
-	Settings string            `json:"settings"` // of the nodes' configuration, TOML
-	Replay   string            `json:"replay"`   // the line that does it again
-	Gates    map[string]int64  `json:"gates"`    // least counts that make the run worth a verdict: see package check
-	Tools    map[string]string `json:"tools,omitempty"`
+	Seed        uint64            `json:"seed"`
+	Profile     string            `json:"profile"`
+	Nemeses     []string          `json:"nemeses"`
+	Commit      string            `json:"commit"`
+	Mode        string            `json:"mode"`              // netns or proxy
+	Skipped     []string          `json:"skipped,omitempty"` // what this machine could not do
+	Nodes       []string          `json:"nodes"`
+	Members     []string          `json:"members"`             // at the end, all of them running
+	HeartbeatNS int64             `json:"heartbeat_ns"`        // of the nodes
+	Started     string            `json:"started"`             // RFC 3339
+	Duration    int64             `json:"duration"`            // ns
+	Settings    string            `json:"settings"`            // of the nodes' configuration, TOML
+	Replay      string            `json:"replay"`              // the line that does it again
+	Unsettled   []string          `json:"unsettled,omitempty"` // what did not come back after a fault was healed
+	Gates       map[string]int64  `json:"gates"`               // least counts that make the run worth a verdict: see package check
+	Tools       map[string]string `json:"tools,omitempty"`
 }

@@ -39,7 +39,7 @@ func appendCommand(dst []byte, args ...string) []byte {
 
 // Do sends one command and reads its reply. A reply that is an error is returned as
 // one.
-func (c *conn) Do(args ...string) (any, error) {
+func (c *conn) Do(patience time.Duration, args ...string) (any, error) {
 	c.SetDeadline(time.Now().Add(patience))
 	if _, err := c.Write(appendCommand(nil, args...)); err != nil {
 		return nil, err

@@ -15,15 +15,21 @@ import (
 // Dialer connects to a node as a client.
 type Dialer func(node string, timeout time.Duration) (net.Conn, error)
 
-// Ask sends one command to a node on a connection of its own.
+// Ask sends one command to a node on a connection of its own, and waits for the
+// reply as long as clients do.
 func (d Dialer) Ask(node string, args ...string) (any, error) {
+	return d.AskFor(patience, node, args...)
+}
+
+// AskFor is Ask with a patience of its own.
+func (d Dialer) AskFor(patience time.Duration, node string, args ...string) (any, error) {
 	nc, err := d(node, time.Second)
 	if err != nil {
 		return nil, err
 	}
 	c := newConn(nc)
 	defer c.Close()
-	return c.Do(args...)
+	return c.Do(patience, args...)
 }
 
 // Info is INFO of a node, field by field.
