@@ -23,6 +23,9 @@ type period struct {
 	Well   int64    `json:"well"` // all members serve again
 }
 
+// calmTime is a pause in which a cluster must serve as if nothing had ever happened.
+const calmTime = 6 * time.Second
+
 // settled is how long a healed cluster may take until all members serve.
 const settled = 25 * time.Second
 
@@ -66,9 +69,13 @@ func (r *runner) harass(ctx context.Context, all []nemesis.Nemesis) (unsettled [
 		if says != nil {
 			return []string{fmt.Sprintf("after %v: %v", p.Faults, says)}, nil
 		}
+		calm := time.Duration(draw.Int64N(int64(time.Second)))
+		if draw.IntN(4) == 0 {
+			calm = calmTime
+		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(time.Duration(draw.Int64N(int64(time.Second)))):
+		case <-time.After(calm):
 		}
 	}
 	return nil, nil

@@ -4,6 +4,7 @@
 //	jepsen check D                                      judge a run again, from its files alone
 //	jepsen soak -time 2h -dir D                         run after run, a line for each in D/soak.jsonl
 //	jepsen soak -summary -dir D                         what the runs of a soak say together
+//	jepsen selftest                                     known-bad builds, each of which must be reported
 //
 // Exit codes: 0 valid, 1 invalid, 2 the verdict is unknown or there is no run.
 package main
@@ -31,13 +32,13 @@ const (
 
 func main() {
 	if len(os.Args) < 2 {
-		fmt.Fprintln(os.Stderr, "usage: jepsen run | check | soak")
+		fmt.Fprintln(os.Stderr, "usage: jepsen run | check | soak | selftest")
 		os.Exit(unknown)
 	}
-	verbs := map[string]func([]string) (int, error){"run": runVerb, "check": checkVerb, "soak": soakVerb}
+	verbs := map[string]func([]string) (int, error){"run": runVerb, "check": checkVerb, "soak": soakVerb, "selftest": selftestVerb}
 	verb, ok := verbs[os.Args[1]]
 	if !ok {
-		fmt.Fprintf(os.Stderr, "jepsen: there is no verb %q: run, check or soak\n", os.Args[1])
+		fmt.Fprintf(os.Stderr, "jepsen: there is no verb %q: run, check, soak or selftest\n", os.Args[1])
 		os.Exit(unknown)
 	}
 	code, err := verb(os.Args[2:])
@@ -50,7 +51,16 @@ func main() {
 
 // runFlags are the options of a run as flags.
 func runFlags(f *flag.FlagSet) *run.Options {
-	o := &run.Options{Profile: "run"}
+	o := &run.Options{Env: map[string]string{}}
+	f.StringVar(&o.Profile, "profile", "run", "a name for what the run is part of")
+	f.Func("env", "NAME=VALUE for the nodes; may be repeated", func(s string) error {
+		name, value, ok := strings.Cut(s, "=")
+		if !ok {
+			return fmt.Errorf("want NAME=VALUE, not %q", s)
+		}
+		o.Env[name] = value
+		return nil
+	})
 	f.Uint64Var(&o.Seed, "seed", 1, "of all that is drawn")
 	f.StringVar(&o.Nemeses, "nemesis", "all", "names, separated by commas; all or none")
 	f.DurationVar(&o.Time, "time", 25*time.Second, "for how long faults begin")
@@ -140,5 +150,3 @@ func checkVerb(args []string) (int, error) {
 	}
 	return unknown, nil
 }
-
-func soakVerb([]string) (int, error) { return unknown, fmt.Errorf("not yet") }
