@@ -1,0 +1,79 @@
+package check
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"limitd/jepsen/history"
+	"limitd/trace"
+)
+
+// figures counts what the run did. Gates name them.
+func (e *evidence) figures() map[string]int64 {
+	f := map[string]int64{
+		"operations": int64(len(e.ops)), "ok": 0, "fail": 0, "info": 0, "admitted": 0, "denied": 0, "refunds": 0, "resets": 0,
+		"denied_alone": 0, "answered_alone": 0, "rounds": int64(len(e.rounds)), "entries": int64(len(e.lineage)), "void": 0, "restored": 0, "starts": 0,
+		"leader_changes": max(0, int64(len(e.clock.leader)-1)), "keys": 0,
+	}
+	keys := map[key]bool{}
+	for _, o := range e.ops {
+		f[string(o.typ)]++
+		for _, k := range o.keys {
+			keys[k] = true
+		}
+		switch {
+		case o.typ != history.OK:
+		case o.admitted():
+			f["admitted"]++
+		case o.verb == throttle && o.call.Cost < 0:
+			f["refunds"]++
+		case o.verb == throttle && len(o.reply) == 5 && o.reply[0] == 1:
+			f["denied"]++
+		case o.verb == reset || o.verb == flush || o.verb == flushAll:
+			f["resets"]++
+		}
+	}
+	f["keys"] = int64(len(keys))
+	for _, l := range e.locals {
+		for i := range l.Calls {
+			f["answered_alone"]++
+			if c := &l.Calls[i]; c.Op == "take" && !c.Allowed {
+				f["denied_alone"]++
+			}
+		}
+	}
+	for _, n := range e.nodes {
+		for i := range n.rows {
+			switch x := &n.rows[i]; {
+			case x.Kind == trace.Start:
+				f["starts"]++
+			case x.Kind == trace.Restored:
+				f["restored"]++
+				if i > 0 && n.rows[i-1].Kind != trace.Start {
+					f["installed"]++
+				}
+			case x.Kind == trace.Applied && x.Outcome == "void":
+				f["void"]++
+			}
+		}
+	}
+	return f
+}
+
+// checkGates: each figure of the run that has a gate is at least that. Below it, the
+// run shows nothing: unknown, not invalid.
+func checkGates(e *evidence, r *result) {
+	f := e.figures()
+	r.Checked = 1
+	for _, name := range slices.Sorted(maps.Keys(e.run.Gates)) {
+		r.Checked++
+		least := e.run.Gates[name]
+		n, ok := f[name]
+		if !ok && name != "installed" {
+			r.open(Example{Says: fmt.Sprintf("run.json has a gate for %q; the figures are %v", name, slices.Sorted(maps.Keys(f)))})
+		} else if n < least {
+			r.open(Example{Says: fmt.Sprintf("%s: %d, and less than %d shows nothing", name, n, least)})
+		}
+	}
+}
