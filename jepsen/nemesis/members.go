@@ -5,14 +5,16 @@ import (
 	"sync"
 )
 
-// Members are the nodes that the cluster should have now: voters, running or not.
+// Members are the nodes that the cluster should have now, running or not, and whose
+// vote was taken, perhaps, and not yet given back.
 type Members struct {
-	mu  sync.Mutex
-	ids []string
+	mu      sync.Mutex
+	ids     []string
+	demoted map[string]bool
 }
 
 // NewMembers begins with these.
-func NewMembers(ids ...string) *Members { return &Members{ids: ids} }
+func NewMembers(ids ...string) *Members { return &Members{ids: ids, demoted: map[string]bool{}} }
 
 // List is a copy, sorted.
 func (m *Members) List() []string {
@@ -35,5 +37,16 @@ func (m *Members) remove(id string) {
 	m.ids = slices.DeleteFunc(m.ids, func(x string) bool { return x == id })
 }
 
-// Has says that a node is a member.
-func (m *Members) Has(id string) bool { return slices.Contains(m.List(), id) }
+// SetVote notes whether a member has its vote.
+func (m *Members) SetVote(id string, vote bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.demoted[id] = !vote
+}
+
+// Votes says that a node is a member with a vote.
+func (m *Members) Votes(id string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Contains(m.ids, id) && !m.demoted[id]
+}

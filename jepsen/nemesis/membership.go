@@ -52,6 +52,7 @@ var membership = []Nemesis{
 		n := e.follower()
 		e.begin([]string{n.ID()}, "no vote for a while")
 		defer e.end([]string{n.ID()}, "")
+		e.Members.SetVote(n.ID(), false)
 		if err := e.change(ctx, "DEMOTE", n.ID()); err != nil {
 			return nil // refused, or unknown: promoted below either way
 		}
@@ -64,6 +65,7 @@ var membership = []Nemesis{
 		if err := e.Lab.Network().Cut(split([]string{leader}, e.others(leader), lab.PeerPort)); err != nil {
 			return err
 		}
+		e.Members.SetVote(e.others(leader)[0], false)
 		for _, id := range e.Members.List() {
 			e.Ask.AskFor(3*time.Second, id, "RL.CLUSTER", "DEMOTE", e.others(leader)[0])
 		}

@@ -157,7 +157,7 @@ func (r *runner) watchHealth(ctx context.Context) {
 	for {
 		now := r.lab.Health()
 		for id, h := range now {
-			h.Voter = r.members.Has(id)
+			h.Voter = r.members.Votes(id)
 			now[id] = h
 		}
 		if !reflect.DeepEqual(before, now) {

@@ -98,15 +98,18 @@ func (r *runner) restore() error {
 func (r *runner) serving() error {
 	var failed error
 	for _, id := range r.members.List() {
-		n := r.lab.Node(id)
-		if !n.Running() {
+		if n := r.lab.Node(id); !n.Running() {
 			code, _ := n.Exited()
 			failed = errors.Join(failed, fmt.Errorf("%s had ended with code %d", id, code))
 			if err := n.Start(); err != nil {
 				return err
 			}
-			continue
 		}
+	}
+	if failed != nil {
+		return failed
+	}
+	for _, id := range r.members.List() {
 		f, err := r.dial.Info(id)
 		switch {
 		case err != nil:
@@ -114,9 +117,10 @@ func (r *runner) serving() error {
 			continue
 		case f["raft_role"] == "nonvoter":
 			_, err := r.dial.AskFor(10*time.Second, id, "RL.CLUSTER", "PROMOTE", id)
-			failed = errors.Join(failed, fmt.Errorf("%s has no vote (%w)", id, err))
+			failed = errors.Join(failed, fmt.Errorf("%s has no vote: %v", id, err))
 			continue
 		}
+		r.members.SetVote(id, true)
 		if _, err := r.dial.Ask(id, "CL.THROTTLE", "limitd:ready", "0", "1", "1", "0"); err != nil {
 			failed = errors.Join(failed, fmt.Errorf("%s: %w", id, err))
 		}
