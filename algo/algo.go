@@ -4,7 +4,8 @@
 // cluster time and a cost it says yes or no, with the reason (how long to wait,
 // what is left), and what the decision changes. Nothing here reads a clock,
 // does I/O, starts a goroutine or allocates on the way of a decision; the same
-// arguments always give the same answer. algo imports nothing of limitd.
+// arguments always give the same answer. algo imports nothing of limitd, except the
+// switches of package mutant, which are off but in the builds that have them.
 //
 // A command line becomes a [Limit] by a constructor ([NewThrottle]), which
 // refuses whatever could overflow later, with an [ArgError] that names the

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"math"
 	"math/bits"
+
+	"limitd/mutant"
 )
 
 // The generic cell rate algorithm (ITU-T I.371), virtual scheduling form.
@@ -62,7 +64,7 @@ func (l Limit) gcra(v *Verdict, e *Effect, state []byte, now, cost int64, buf []
 		e.replaceTAT(base-back, buf)
 	case cost > l.Burst:
 		v.RetryAfter = Never
-	case debt > tau-inc:
+	case debt > tau-inc, mutant.On("ge-at-burst-edge") && debt == tau-inc:
 		v.RetryAfter = debt - (tau - inc)
 	case cost == 0:
 		v.Allowed = true
@@ -83,6 +85,9 @@ func (l Limit) gcra(v *Verdict, e *Effect, state []byte, now, cost int64, buf []
 // its answer is an agreed one; with tat = expiry = now the record reads as
 // absent.
 func (l Limit) refund(debt int64, units uint64) int64 {
+	if mutant.On("refund-twice") {
+		units *= 2
+	}
 	hi, back := bits.Mul64(uint64(l.Interval), units)
 	if hi != 0 || back > uint64(debt) {
 		return debt
@@ -91,6 +96,9 @@ func (l Limit) refund(debt int64, units uint64) int64 {
 }
 
 func (e *Effect) replaceTAT(tat int64, buf []byte) {
+	if mutant.On("tat-rounded-to-ms") {
+		tat -= tat % 1e6
+	}
 	e.Op = Replace
 	e.State = binary.LittleEndian.AppendUint64(buf[:0], uint64(tat))
 	e.Expiry = tat

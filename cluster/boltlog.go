@@ -8,6 +8,8 @@ import (
 
 	"github.com/hashicorp/raft"
 	"go.etcd.io/bbolt"
+
+	"limitd/mutant"
 )
 
 // boltLog is the file raft.db: the log and the stable store, a bucket each of one
@@ -64,6 +66,9 @@ func (b *boltLog) update(f func(*bbolt.Tx, *logTally) error) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	next := b.tally
+	if mutant.On("nosync") {
+		b.db.NoSync = next.txid%32 != 0
+	}
 	err := b.db.Update(func(tx *bbolt.Tx) error {
 		next.txid = uint64(tx.ID())
 		if err := f(tx, &next); err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"limitd/fsm"
+	"limitd/mutant"
 )
 
 // maxLead is the furthest that cluster time moves in one step: no leader makes an
@@ -31,6 +32,9 @@ func (c *leaderClock) at(boot, applied int64) (now int64, bounded bool) {
 // far that it is not believed, cluster time goes on from where it was: in steps of
 // maxLead it would fill every bucket once a step. The caller holds the turn.
 func (n *Node) batchTime(l *leadership, applied int64) int64 {
+	if mutant.On("no-clamp-of-t") {
+		return n.clock.Wall()
+	}
 	boot := n.clock.Boot()
 	now, bounded := l.clock.Load().at(boot, applied)
 	if bounded {

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"limitd/mutant"
 )
 
 // closeEnough is how many entries a voter may lack to be handed the leadership.
@@ -61,7 +63,7 @@ func (n *Node) handOver(id string) error {
 // it may.
 func (n *Node) rest() time.Duration {
 	at := n.transferred.Load()
-	if at == 0 {
+	if at == 0 || mutant.On("transfer-without-guard") {
 		return 0
 	}
 	return max(2*n.cfg.Election-time.Duration(n.clock.Boot()-at), 0)
@@ -89,6 +91,8 @@ func (n *Node) successor(id string) (raft.Server, error) {
 		switch {
 		case s.Suffrage != raft.Voter:
 			err = fmt.Errorf("%s has no vote", name)
+		case mutant.On("transfer-without-guard"):
+			best = s
 		case !ok || boot-ack.sent > int64(n.cfg.Heartbeat):
 			err = fmt.Errorf("%s does not answer", name)
 		case ack.match+closeEnough < last:
@@ -114,7 +118,7 @@ func (n *Node) successor(id string) (raft.Server, error) {
 // process clears it then.
 func (n *Node) noteRefusal(err error) {
 	now := n.awake.ran.Load() + 1 // 0: not refused
-	if !errors.Is(err, raft.ErrLeadershipTransferInProgress) {
+	if !errors.Is(err, raft.ErrLeadershipTransferInProgress) || mutant.On("transfer-without-guard") {
 		n.refusedSince.Store(0)
 		return
 	}

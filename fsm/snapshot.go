@@ -8,6 +8,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"limitd/mutant"
 	"limitd/snapshot"
 )
 
@@ -36,6 +37,9 @@ func (f *FSM) Snapshot() (raft.FSMSnapshot, error) {
 	}
 	t := f.Table()
 	f.running = &stateSnapshot{fsm: f, table: t, header: f.state.Header, records: t.wiped.take(), logBytes: f.logBytes.Swap(0)}
+	if mutant.On("last-not-in-snapshot") {
+		f.running.header.Last = 0
+	}
 	t.begin()
 	return f.running, nil
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"limitd/fsm"
+	"limitd/mutant"
 )
 
 const (
@@ -76,6 +77,9 @@ func (l *Limiter) runRound(rd *round, turn fsm.Turn, tasks []*task) {
 		l.traceRound(turn, tasks, entry)
 	}
 	l.propose(tasks)
+	if mutant.On("ack-before-commit") {
+		l.finish(tasks, l.f.Applied()+1)
+	}
 	index, outcome := l.p.Commit(entry)
 	if l.cfg.Trace != nil {
 		l.traceOutcome(turn, index, outcome.String())

@@ -1,6 +1,10 @@
 package limiter
 
-import "strings"
+import (
+	"strings"
+
+	"limitd/mutant"
+)
 
 // Status is how a call ended.
 type Status uint8
@@ -36,6 +40,9 @@ func (s Status) Code() string {
 // Error is the text of a status that is no answer, as it goes to the client:
 // code, blank, reason.
 func (s Status) Error() string {
+	if mutant.On("indoubt-as-refused") && s == InDoubt {
+		s = TryAgain
+	}
 	if s < statuses {
 		return statusText[s]
 	}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/hashicorp/raft"
 	bolt "go.etcd.io/bbolt"
+
+	"limitd/mutant"
 )
 
 // Sink is the raft.SnapshotSink of a Store. Raft makes one both for a local snapshot and for one that a leader sends; what is done
@@ -64,6 +66,9 @@ func (k *Sink) Commit(h Header, records []Record) error {
 	k.s.turn.Lock()
 	k.turn = true
 	k.meta.Header = h
+	if mutant.On("snapshot-without-last-entry") {
+		k.meta.Index++
+	}
 	k.err = k.s.commit(&k.meta, records)
 	return k.err
 }

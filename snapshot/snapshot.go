@@ -16,7 +16,8 @@
 // one that was scribbled on), and [CheckBolt] walks the pages before bbolt sees them. Damage is an error that wraps [ErrDamaged] and
 // names the file and the key; a damaged record is never served.
 //
-// The formats of the file and of the stream are described in FORMAT.md. The package imports nothing of limitd and logs nothing.
+// The formats of the file and of the stream are described in FORMAT.md. The package imports nothing of limitd, except the
+// switches of package mutant, and logs nothing.
 package snapshot
 
 import (
