@@ -1,0 +1,172 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"limitd/jepsen/check"
+)
+
+// page is what page.html shows.
+type page struct {
+	Title    string
+	Status   string // valid, invalid, unknown
+	Summary  string
+	Replay   string
+	Skipped  []string
+	Lacks    []lack
+	Facts    []fact
+	Figures  []fact
+	Panels   []*panel
+	Checks   []checkRow
+	Cases    []*counterExample
+	Pictures []link // of porcupine
+	Tails    []excerpt
+	Settings string
+	Links    []string
+}
+
+// fact is a name and a value. A value that is longer than wide has a line of its own.
+type fact struct{ Name, Value string }
+
+const wide = 28
+
+func (f fact) Wide() bool { return len(f.Value) >= wide }
+
+type link struct{ File, Text string }
+
+func newPage(r *run) *page {
+	p := &page{
+		Title:  "Fault run",
+		Status: string(check.Unknown), Summary: "The run was not judged.",
+		Replay: r.run.Replay, Skipped: r.run.Skipped, Lacks: r.lacks,
+		Settings: strings.TrimSpace(r.run.Settings), Links: r.links,
+		Tails: r.tails(15),
+	}
+	if r.run.Commit != "" {
+		p.Title = fmt.Sprintf("Fault run, seed %d, %s", r.run.Seed, show(r.run.Profile))
+	}
+	if r.verdict != nil {
+		p.Status = status(r.verdict.Status)
+		p.Summary = summary(r.verdict.Checks)
+		p.Checks = checkRows(r.verdict.Checks)
+		p.Figures = figures(r.verdict.Figures)
+		p.Cases = r.cases()
+	}
+	for _, name := range glob(r.dir, "porcupine", ".html") {
+		p.Pictures = append(p.Pictures, link{"porcupine/" + name + ".html", show(name)})
+	}
+	p.Facts = r.facts()
+	x := timeScale(r.end)
+	length, all := r.spread()
+	p.Panels = append(p.Panels, r.faultPanel(x), r.ratePanel(x, length, all))
+	p.Panels = append(p.Panels, r.latencyPanels(x, length, all)...)
+	p.Panels = append(p.Panels, r.rolePanel(x), r.clockPanel(x))
+	for _, one := range p.Panels[1:] {
+		one.Bands = bands(r.faults, x, one)
+	}
+	return p
+}
+
+// status keeps to the three words that the style sheet knows.
+func status(s check.Status) string {
+	if s == check.Valid || s == check.Invalid {
+		return string(s)
+	}
+	return string(check.Unknown)
+}
+
+// summary says how many checks hold, and which do not.
+func summary(all []check.Result) string {
+	var bad []string
+	for _, c := range all {
+		if c.Status != check.Valid {
+			bad = append(bad, show(c.Name))
+		}
+	}
+	if len(bad) == 0 {
+		return fmt.Sprintf("All %d checks hold.", len(all))
+	}
+	return fmt.Sprintf("%d of %d checks do not hold: %s.", len(bad), len(all), strings.Join(bad, ", "))
+}
+
+// facts are what the run was.
+func (r *run) facts() (all []fact) {
+	add := func(name, value string) {
+		if value != "" {
+			all = append(all, fact{name, show(value)})
+		}
+	}
+	if r.run.Commit != "" {
+		add("seed", strconv.FormatUint(r.run.Seed, 10))
+	}
+	add("commit", r.run.Commit)
+	add("mode", r.run.Mode)
+	add("profile", r.run.Profile)
+	add("nemeses", strings.Join(r.run.Nemeses, ", "))
+	add("nodes", strings.Join(r.nodes, ", "))
+	add("started", r.run.Started)
+	if r.end > 0 {
+		add("length", duration(r.end))
+	}
+	add("operations", count(int64(len(r.ops))))
+	if open := r.neverEnded(); open > 0 {
+		add("never ended", count(open))
+	}
+	add("faults", r.countFaults())
+	if len(r.samples) > 0 {
+		add("leader changes seen", count(r.leaderChanges()))
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.run.Tools)) {
+		add(name, r.run.Tools[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.run.Gates)) {
+		add("gate "+name, "at least "+count(r.run.Gates[name]))
+	}
+	slices.SortStableFunc(all, func(a, b fact) int { return cmp.Compare(len(a.Value)/wide, len(b.Value)/wide) })
+	return all
+}
+
+func (r *run) neverEnded() (n int64) {
+	for i := range r.ops {
+		if !r.ops[i].ended {
+			n++
+		}
+	}
+	return n
+}
+
+// countFaults counts them by kind.
+func (r *run) countFaults() string {
+	n := map[string]int{}
+	for _, f := range r.faults {
+		n[f.name]++
+	}
+	var words []string
+	for _, name := range kinds(r.faults) {
+		words = append(words, fmt.Sprintf("%s %d", name, n[name]))
+	}
+	return strings.Join(words, ", ")
+}
+
+func figures(m map[string]int64) (all []fact) {
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		all = append(all, fact{show(strings.ReplaceAll(name, "_", " ")), count(m[name])})
+	}
+	return all
+}
+
+// picture is porcupine's page for a key, "" if there is none.
+func (r *run) picture(key string) string {
+	for _, name := range glob(r.dir, "porcupine", ".html") {
+		if name == key || name == fileName(key) {
+			return filepath.ToSlash(filepath.Join("porcupine", name+".html"))
+		}
+	}
+	return ""
+}
