@@ -161,11 +161,16 @@ func (p *peers) linkTo(to linkKey) *link {
 	}
 	l := p.links[to]
 	if l == nil {
-		l = newLink(to.addr, func(ctx context.Context) (net.Conn, error) {
+		l = newLink(to.addr, func(ctx context.Context) (conn net.Conn, err error) {
 			if to.anyone {
-				return p.dialFor(ctx, to.addr, "", purposeRPC, dialTimeout)
+				conn, err = p.dialFor(ctx, to.addr, "", purposeRPC, dialTimeout)
+			} else {
+				conn, err = p.dial(ctx, to.addr, purposeRPC, dialTimeout)
 			}
-			return p.dial(ctx, to.addr, purposeRPC, dialTimeout)
+			if err == nil {
+				forgetAtClose(conn)
+			}
+			return conn, err
 		})
 		p.dropIdle()
 		p.links[to] = l

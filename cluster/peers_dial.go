@@ -66,6 +66,15 @@ func guard(insecure bool, name string) func(network, address string, _ syscall.R
 
 var errInsecure = errors.New("peers talk unencrypted and unauthenticated: set peers.insecure = true if the network between them is trusted, or use loopback addresses")
 
+// forgetAtClose has the kernel drop what it has not yet delivered when the connection
+// is closed. Else it goes on trying, and calls whose callers have long been told that
+// nobody knows arrive when the network is whole again, many seconds later.
+func forgetAtClose(conn net.Conn) {
+	if tc, ok := conn.(*net.TCPConn); ok {
+		tc.SetLinger(0)
+	}
+}
+
 // setUserTimeout ends a connection whose peer acknowledges nothing for
 // userTimeout: keepalive is silent while data is unacknowledged.
 func setUserTimeout(conn net.Conn) {

@@ -2,11 +2,13 @@ package cluster
 
 import (
 	"encoding/binary"
+	"errors"
 	"io"
 	"math/rand/v2"
 	"net"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -176,11 +178,15 @@ func TestPeerThatNeverReadsCostsBoundedMemoryAndNoTime(t *testing.T) {
 
 func TestSilentPeerIsCutOffSoThatCallsAreRefusedNotLost(t *testing.T) {
 	t.Parallel()
+	ended := make(chan error, 1)
 	addr := fakePeer(t, func(n int, conn net.Conn) {
 		if n == 0 {
 			welcome(conn)
 		}
-		io.Copy(io.Discard, conn)
+		_, err := io.Copy(io.Discard, conn)
+		if n == 0 {
+			ended <- err
+		}
 	})
 	p := startPeers(t, "n1-00000001")
 	begun := time.Now()
@@ -190,6 +196,9 @@ func TestSilentPeerIsCutOffSoThatCallsAreRefusedNotLost(t *testing.T) {
 	})
 	if d := time.Since(begun); d < quietLimit {
 		t.Errorf("cut off after %s, before %s of silence", d, quietLimit)
+	}
+	if err := <-ended; !errors.Is(err, syscall.ECONNRESET) { // an orderly end would come behind what is still to be delivered
+		t.Errorf("the connection that was given up ended with %v, want a reset", err)
 	}
 }
 
