@@ -40,6 +40,7 @@ type Config struct {
 	SnapshotInterval           time.Duration // 30 s
 	SnapshotThreshold          uint64        // 4096 entries
 	TrailingBytes              int64         // 256 MiB of log kept behind a snapshot
+	TrailingFloor              uint64        // 1024 entries of it are kept whatever their bytes
 	MinFreeDisk                int64         // 256 MiB; below it charges are refused
 
 	Version string // of the binary, shown to peers
@@ -58,6 +59,7 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.SnapshotInterval, 30*time.Second)
 	setDefault(&c.SnapshotThreshold, 4096)
 	setDefault(&c.TrailingBytes, 256<<20)
+	setDefault(&c.TrailingFloor, minTrailing)
 	setDefault(&c.MinFreeDisk, 256<<20)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

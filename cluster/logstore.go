@@ -191,8 +191,8 @@ func (s *logStore) incarnate(change func(*mark)) error {
 func (s *logStore) IsMonotonic() bool { return false }
 
 // trailing is how many of the newest entries fit into so many bytes, within the
-// bounds that a slow follower and the time of a truncation ask for.
-func (s *logStore) trailing(budget int64, first, last uint64) uint64 {
+// bounds that a slow follower (floor) and the time of a truncation ask for.
+func (s *logStore) trailing(budget int64, floor, first, last uint64) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := uint64(0)
@@ -205,5 +205,5 @@ func (s *logStore) trailing(budget int64, first, last uint64) uint64 {
 	if last == 0 || n == last-first+1 {
 		return maxTrailing // the whole log fits
 	}
-	return max(n, minTrailing)
+	return max(n, floor)
 }

@@ -158,20 +158,22 @@ func TestTrailingStaysWithinItsBytes(t *testing.T) {
 		size   int
 		n      uint64
 		budget int64
+		floor  uint64
 		want   uint64
 	}{
-		{"the whole log fits", 100, 500, 1 << 20, maxTrailing},
-		{"some of it fits", 1000, 4000, 2000 * 1000, 2000},
-		{"the floor", 1000, 4000, 10, minTrailing},
-		{"the cap", 1, 20000, 1 << 30, maxTrailing},
-		{"an empty log", 0, 0, 1 << 30, maxTrailing},
+		{"the whole log fits", 100, 500, 1 << 20, minTrailing, maxTrailing},
+		{"some of it fits", 1000, 4000, 2000 * 1000, minTrailing, 2000},
+		{"the floor", 1000, 4000, 10, minTrailing, minTrailing},
+		{"a lower floor", 1000, 4000, 10, 64, 64},
+		{"the cap", 1, 20000, 1 << 30, minTrailing, maxTrailing},
+		{"an empty log", 0, 0, 1 << 30, minTrailing, maxTrailing},
 	} {
 		s := &logStore{at: func([]byte) (int64, bool) { return 0, false }}
 		for i := uint64(1); i <= tc.n; i++ {
 			s.stored([]*raft.Log{{Index: i, Data: make([]byte, tc.size)}})
 		}
 		first := min(tc.n, 1)
-		if got := s.trailing(tc.budget, first, tc.n); got != tc.want {
+		if got := s.trailing(tc.budget, tc.floor, first, tc.n); got != tc.want {
 			t.Errorf("%s: %d entries stay, want %d", tc.name, got, tc.want)
 		}
 	}

@@ -22,7 +22,7 @@ func (n *Node) setTrailing(r *raft.Raft) {
 		return
 	}
 	c := r.ReloadableConfig()
-	want := n.logs.trailing(n.cfg.TrailingBytes, first, last)
+	want := n.logs.trailing(n.cfg.TrailingBytes, n.cfg.TrailingFloor, first, last)
 	want = max(want, n.heldBack(r.CurrentTerm(), last, want))
 	if diff := max(want, c.TrailingLogs) - min(want, c.TrailingLogs); diff*10 <= c.TrailingLogs {
 		return

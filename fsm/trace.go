@@ -16,11 +16,14 @@ var opNames = map[Op]string{
 }
 
 // traceApplied notes an entry that was applied, or was void. The state is the one
-// after it.
+// after it. A machine that has halted notes nothing.
 func (f *FSM) traceApplied(l *raft.Log, o Outcome) {
+	if o == Unknown {
+		return
+	}
 	e, err := parseEntry(l.Data)
 	if err != nil {
-		return // the machine has halted at it
+		return // cannot be: it was applied
 	}
 	row := f.traceState(trace.Applied)
 	row.Term, row.Base, row.At, row.Digest, row.Outcome = l.Term, e.Base, e.At, trace.Digest(l.Data), o.String()
@@ -39,12 +42,13 @@ func (f *FSM) traceApplied(l *raft.Log, o Outcome) {
 }
 
 // traceRestored notes that a snapshot has replaced the state.
-func (f *FSM) traceRestored() { f.trace(f.traceState(trace.Restored)) }
+func (f *FSM) traceRestored() {
+	row := f.traceState(trace.Restored)
+	row.ClusterID = fmt.Sprintf("%x", f.State().ClusterID)
+	f.trace(row)
+}
 
 func (f *FSM) traceState(kind trace.Kind) trace.Row {
 	s := f.State()
-	return trace.Row{
-		Kind: kind, Index: s.Applied, Last: s.Last, T: s.T,
-		Chain: trace.Hash(s.Chain), ClusterID: fmt.Sprintf("%x", s.ClusterID),
-	}
+	return trace.Row{Kind: kind, Index: s.Applied, Last: s.Last, T: s.T, Chain: trace.Hash(s.Chain)}
 }

@@ -17,8 +17,9 @@ import (
 
 // serveFlags are the flags of `limitd serve`.
 type serveFlags struct {
-	config, node, listen, peerListen, dataDir, trace string
+	config, node, listen, peerListen, dataDir string
 
+	lab  labFlags
 	join joining
 	asks bool // --join was given
 }
@@ -55,7 +56,7 @@ connections are drained and the node stops. A second signal stops it at once.`,
 				return err
 			}
 			log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil)).With("node", self.ID)
-			return serve(cmd.Context(), cfg, self, f.join, f.trace, log)
+			return serve(cmd.Context(), cfg, self, f.join, f.lab, log)
 		},
 	}
 	c.Flags().StringVar(&f.config, "config", "", "configuration `FILE` (TOML) of the cluster")
@@ -65,10 +66,7 @@ connections are drained and the node stops. A second signal stops it at once.`,
 	c.Flags().StringVar(&f.dataDir, "data-dir", "", "data `DIRECTORY` (default: the node's `data`, or limitd-data without --config)")
 	c.Flags().StringVar(&f.join.member, "join", "", "join the cluster of the member with this `ADDRESS` for clients, if the data directory is empty")
 	c.Flags().BoolVar(&f.join.nonVoter, "non-voter", false, "with --join: get no vote until promoted")
-	c.Flags().StringVar(&f.trace, "trace", "", "write every decision to `FILE`, for checkers (trace/FORMAT.md)")
-	if err := c.Flags().MarkHidden("trace"); err != nil {
-		panic(err)
-	}
+	f.lab.add(c)
 	c.MarkFlagsMutuallyExclusive("config", "listen")
 	c.MarkFlagsMutuallyExclusive("config", "peer-listen")
 	return c
@@ -140,12 +138,12 @@ func (f serveFlags) single() (Config, NodeConfig, error) {
 
 // serve runs a node until a signal, until it is no member any more, or until it
 // must not go on.
-func serve(ctx context.Context, cfg Config, self NodeConfig, join joining, traceFile string, log *slog.Logger) error {
+func serve(ctx context.Context, cfg Config, self NodeConfig, join joining, lab labFlags, log *slog.Logger) error {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
 	defer signal.Stop(signals)
 
-	s, err := openServer(cfg, self, join, traceFile, log)
+	s, err := openServer(cfg, self, join, lab, log)
 	if errors.Is(err, cluster.ErrVersion) {
 		return &fatalError{err} // as if it had met that while it ran
 	}

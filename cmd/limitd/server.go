@@ -42,21 +42,22 @@ func newServer(log *slog.Logger) *server {
 	return &server{log: log, removed: make(chan removal, 1), failed: make(chan error, 2)}
 }
 
-// openServer opens the node's data, joins its peers and accepts clients. traceFile
-// may be empty.
-func openServer(cfg Config, self NodeConfig, join joining, traceFile string, log *slog.Logger) (*server, error) {
+// openServer opens the node's data, joins its peers and accepts clients.
+func openServer(cfg Config, self NodeConfig, join joining, lab labFlags, log *slog.Logger) (*server, error) {
 	maxMemory, err := cfg.Limits.MaxMemory.resolve()
 	if err != nil {
 		return nil, fmt.Errorf("limits.max_memory: %w", err)
 	}
 	s := newServer(log)
-	s.node, err = cluster.Open(s.clusterConfig(cfg, self, join), nil)
+	cc := s.clusterConfig(cfg, self, join)
+	lab.hurry(&cc)
+	s.node, err = cluster.Open(cc, nil)
 	if err != nil {
 		return nil, err
 	}
 	lc, rc := s.limiterConfig(cfg.Limits, maxMemory), respConfig(cfg, maxMemory, log)
-	if traceFile != "" {
-		w, err := trace.Create(traceFile, self.ID, func(err error) { log.Error(err.Error()) })
+	if lab.trace != "" {
+		w, err := trace.Create(lab.trace, self.ID, func(err error) { log.Error(err.Error()) })
 		if err != nil {
 			return nil, errors.Join(err, s.node.Close())
 		}

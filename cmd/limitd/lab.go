@@ -1,0 +1,39 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"limitd/cluster"
+)
+
+// labFlags are hidden flags of `limitd serve` for the fault lab. No node in service
+// has them.
+type labFlags struct {
+	trace         string
+	snapshotEvery uint64
+}
+
+func (l *labFlags) add(c *cobra.Command) {
+	c.Flags().StringVar(&l.trace, "trace", "", "write every decision to `FILE`, for checkers (trace/FORMAT.md)")
+	c.Flags().Uint64Var(&l.snapshotEvery, "snapshot-every", 0, "take a snapshot each `N` entries, and keep no more of the log behind it")
+	for _, name := range []string{"trace", "snapshot-every"} {
+		if err := c.Flags().MarkHidden(name); err != nil {
+			panic(err) // it has been added above
+		}
+	}
+}
+
+// labSnapshotInterval is how often a node with --snapshot-every looks whether one is
+// due.
+const labSnapshotInterval = 500 * time.Millisecond
+
+// hurry makes snapshots, and followers that need one, a matter of seconds.
+func (l labFlags) hurry(c *cluster.Config) {
+	if l.snapshotEvery == 0 {
+		return
+	}
+	c.SnapshotInterval, c.SnapshotThreshold = labSnapshotInterval, l.snapshotEvery
+	c.TrailingBytes, c.TrailingFloor = 1, l.snapshotEvery
+}
