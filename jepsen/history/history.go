@@ -5,7 +5,8 @@
 // operations and nemeses), health.jsonl ([Health] lines), samples.jsonl
 // ([Sample] lines), schedule.jsonl, trace/<node>.jsonl (package trace),
 // log/<node>.log, and what is made of them: verdict.json, history.edn,
-// report.html and porcupine/*.html.
+// set.edn, counter/*.edn, report.html and porcupine/*.html. FORMAT.md describes the
+// lines.
 package history
 
 // Type of an event, as Jepsen names them.
