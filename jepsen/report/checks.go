@@ -25,18 +25,23 @@ type checkRow struct {
 
 func checkRows(all []check.Result) (rows []checkRow) {
 	for _, c := range all {
-		row := checkRow{Status: status(c.Status), Name: show(c.Name), Says: show(c.Says), Promises: strings.Fields(c.Promise), Checked: c.Checked}
-		var words []string
+		row := checkRow{Status: status(c.Status), Name: show(c.Name), Says: show(c.Says), Promises: words(c.Promise), Checked: c.Checked}
+		var said []string
 		for _, name := range slices.Sorted(maps.Keys(c.Figures)) {
-			words = append(words, show(strings.ReplaceAll(name, "_", " "))+" "+count(c.Figures[name]))
+			said = append(said, show(strings.ReplaceAll(name, "_", " "))+" "+count(c.Figures[name]))
 		}
-		row.Figures = strings.Join(words, ", ")
+		row.Figures = strings.Join(said, ", ")
 		if len(c.Examples) > 0 {
 			row.Case = caseID(c.Name)
 		}
 		rows = append(rows, row)
 	}
 	return rows
+}
+
+// words are the names in a list that people wrote.
+func words(s string) []string {
+	return strings.FieldsFunc(s, func(c rune) bool { return c == ',' || c == ' ' })
 }
 
 func caseID(name string) string { return "case-" + url.PathEscape(name) }

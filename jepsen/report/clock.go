@@ -18,8 +18,11 @@ type reading struct {
 func (r *run) clockPanel(x linear) *panel {
 	p := &panel{
 		Title: "Cluster time minus harness time, from where it was at first",
-		Note:  "The line is the time of the leaders' decisions, exact. The dots are what each node answered to RL.TIME, an estimate in whole ms.",
+		Note:  "The dots are what each node answered to RL.TIME, an estimate in whole ms.",
 		Axis:  "difference", Height: 150, XTicks: timeTicks(x),
+	}
+	if len(r.rounds) > 0 {
+		p.Note += " The line is the time of the leaders' decisions, exact."
 	}
 	var decided []reading
 	for _, one := range r.rounds {

@@ -17,11 +17,10 @@ type fault struct {
 	open     bool // it has no stop: drawn up to the end
 }
 
-// findFaults pairs the nemeses' starts and stops: a stop ends the newest start of its
-// name with the same targets, or else the newest of its name. A stop without a start,
-// and what is neither, is a moment.
+// findFaults pairs the nemeses' starts and stops: a stop ends what its nemesis has
+// begun on its targets, or, if it names others, what that began last. A stop that
+// ends nothing, and what is neither, is a moment.
 func findFaults(events []history.Event, end int64) (all []fault) {
-	running := map[string][]int{} // by name: indexes in all, oldest first
 	for _, e := range events {
 		if e.Process != history.Nemesis {
 			continue
@@ -30,18 +29,8 @@ func findFaults(events []history.Event, end int64) (all []fault) {
 		switch e.Phase {
 		case "start":
 			f.to, f.open = end, true
-			running[e.F] = append(running[e.F], len(all))
 		case "stop":
-			if open := running[e.F]; len(open) > 0 {
-				at := len(open) - 1
-				for i, k := range open {
-					if slices.Equal(all[k].targets, e.Targets) {
-						at = i
-					}
-				}
-				began := &all[open[at]]
-				began.to, began.open = e.Time, false
-				running[e.F] = slices.Delete(open, at, at+1)
+			if stop(all, e) {
 				continue
 			}
 		}
@@ -49,6 +38,26 @@ func findFaults(events []history.Event, end int64) (all []fault) {
 	}
 	slices.SortStableFunc(all, func(a, b fault) int { return cmp.Compare(a.from, b.from) })
 	return all
+}
+
+// stop ends faults, and says whether there were any to end.
+func stop(all []fault, e history.Event) bool {
+	newest, found := -1, false
+	for i := range all {
+		f := &all[i]
+		if f.name != e.F || !f.open {
+			continue
+		}
+		newest = i
+		within := !slices.ContainsFunc(f.targets, func(id string) bool { return !slices.Contains(e.Targets, id) })
+		if within || len(e.Targets) == 0 {
+			f.to, f.open, found = e.Time, false, true
+		}
+	}
+	if newest >= 0 && !found {
+		all[newest].to, all[newest].open = e.Time, false
+	}
+	return newest >= 0
 }
 
 // kinds are the names of the faults, in the order of their first one.

@@ -28,8 +28,8 @@ func WriteIndex(dir string) error {
 	return write(filepath.Join(dir, IndexFile), "index.html", newIndex(dir, ledger, r.lacks))
 }
 
-// index is what index.html shows.
-type index struct {
+// soak is what index.html shows.
+type soak struct {
 	Status, Summary string
 	Lacks           []lack
 	Facts           []fact
@@ -53,8 +53,8 @@ type soakCell struct {
 	Length string
 }
 
-func newIndex(dir string, ledger []history.SoakRun, lacks []lack) *index {
-	x := &index{Status: string(check.Valid), Lacks: lacks}
+func newIndex(dir string, ledger []history.SoakRun, lacks []lack) *soak {
+	x := &soak{Status: string(check.Valid), Lacks: lacks}
 	by := map[string][]soakCell{}
 	var length, operations, changes, faults int64
 	verdicts := map[string]int64{}

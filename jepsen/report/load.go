@@ -58,7 +58,7 @@ func load(dir string) *run {
 		if _, err := os.Stat(filepath.Join(dir, f)); err == nil {
 			r.links = append(r.links, f)
 		} else if f == history.ScheduleFile {
-			r.lack(f, "the run cannot be replayed from its schedule, only from its seed")
+			r.lack(f, trouble(err)+"; the periods of faults are known from the history alone")
 		}
 	}
 	return r
@@ -114,7 +114,7 @@ type round struct {
 func (r *run) readTraces() {
 	nodes := glob(r.dir, "trace", ".jsonl")
 	if len(nodes) == 0 {
-		r.lack("trace/", "the leaders' decisions and their time are not shown")
+		r.lack("trace/", "missing; the leaders' decisions and their time are not shown")
 		return
 	}
 	tags := make(map[uint64]*op, len(r.ops))

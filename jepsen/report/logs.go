@@ -17,7 +17,7 @@ type logLine struct {
 func (r *run) readLogs() {
 	names := glob(r.dir, "log", ".log")
 	if len(names) == 0 {
-		r.lack("log/", "what the nodes printed is not shown")
+		r.lack("log/", "missing; what the nodes printed is not shown")
 	}
 	for _, id := range names {
 		b, err := os.ReadFile(filepath.Join(r.dir, "log", id+".log"))

@@ -14,21 +14,22 @@ import (
 
 // page is what page.html shows.
 type page struct {
-	Title    string
-	Status   string // valid, invalid, unknown
-	Summary  string
-	Replay   string
-	Skipped  []string
-	Lacks    []lack
-	Facts    []fact
-	Figures  []fact
-	Panels   []*panel
-	Checks   []checkRow
-	Cases    []*counterExample
-	Pictures []link // of porcupine
-	Tails    []excerpt
-	Settings string
-	Links    []string
+	Title     string
+	Status    string // valid, invalid, unknown
+	Summary   string
+	Replay    string
+	Skipped   []string
+	Unsettled []string // what did not come back after a fault
+	Lacks     []lack
+	Facts     []fact
+	Figures   []fact
+	Panels    []*panel
+	Checks    []checkRow
+	Cases     []*counterExample
+	Pictures  []link // of porcupine
+	Tails     []excerpt
+	Settings  []string // lines
+	Links     []string
 }
 
 // fact is a name and a value. A value that is longer than wide has a line of its own.
@@ -44,8 +45,8 @@ func newPage(r *run) *page {
 	p := &page{
 		Title:  "Fault run",
 		Status: string(check.Unknown), Summary: "The run was not judged.",
-		Replay: r.run.Replay, Skipped: r.run.Skipped, Lacks: r.lacks,
-		Settings: strings.TrimSpace(r.run.Settings), Links: r.links,
+		Replay: r.run.Replay, Skipped: r.run.Skipped, Unsettled: r.run.Unsettled, Lacks: r.lacks,
+		Settings: settings(r.run.Settings), Links: r.links,
 		Tails: r.tails(15),
 	}
 	if r.run.Commit != "" {
@@ -60,6 +61,9 @@ func newPage(r *run) *page {
 	}
 	for _, name := range glob(r.dir, "porcupine", ".html") {
 		p.Pictures = append(p.Pictures, link{"porcupine/" + name + ".html", show(name)})
+	}
+	if len(p.Unsettled) > 0 && p.Status == string(check.Valid) {
+		p.Status, p.Summary = string(check.Unknown), p.Summary+" But the run did not end well."
 	}
 	p.Facts = r.facts()
 	x := timeScale(r.end)
@@ -99,7 +103,7 @@ func summary(all []check.Result) string {
 func (r *run) facts() (all []fact) {
 	add := func(name, value string) {
 		if value != "" {
-			all = append(all, fact{name, show(value)})
+			all = append(all, fact{show(name), show(value)})
 		}
 	}
 	if r.run.Commit != "" {
@@ -169,4 +173,12 @@ func (r *run) picture(key string) string {
 		}
 	}
 	return ""
+}
+
+// settings are the lines of the nodes' configuration.
+func settings(toml string) []string {
+	if toml = strings.TrimSpace(toml); toml == "" {
+		return nil
+	}
+	return strings.Split(toml, "\n")
 }

@@ -80,6 +80,8 @@ func duration(ns int64) string {
 
 // promises, in one line each. docs/promises.md has all of it.
 var promises = map[string]string{
+	"all": "every promise rests on it",
+
 	"P1": "never one too many: at most burst + t/T admissions of a key in any interval t",
 	"P2": "an admission that was answered is on disk at a majority",
 	"P3": "a denied call changes nothing",
