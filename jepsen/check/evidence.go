@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -148,21 +149,11 @@ func (e *evidence) join() {
 func compare(a, b *row) int {
 	switch {
 	case a.Term != b.Term:
-		return cmp(a.Term, b.Term)
+		return cmp.Compare(a.Term, b.Term)
 	case a.Round != b.Round:
-		return cmp(a.Round, b.Round)
+		return cmp.Compare(a.Round, b.Round)
 	}
 	return strings.Compare(a.Node, b.Node)
-}
-
-func cmp[T int | int64 | uint64](a, b T) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 func (e *evidence) joinRounds(n *nodeTrace) {
@@ -208,9 +199,9 @@ func (e *evidence) joinDecisions() {
 	}
 	slices.SortStableFunc(rounds, func(a, b at) int {
 		if a.index != b.index {
-			return cmp(a.index, b.index)
+			return cmp.Compare(a.index, b.index)
 		}
-		return cmp(a.after, b.after)
+		return cmp.Compare(a.after, b.after)
 	})
 	for _, x := range rounds {
 		e.decide(x.r.row, x.r, nil)

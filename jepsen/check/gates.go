@@ -13,7 +13,8 @@ import (
 func (e *evidence) figures() map[string]int64 {
 	f := map[string]int64{
 		"operations": int64(len(e.ops)), "ok": 0, "fail": 0, "info": 0, "admitted": 0, "denied": 0, "refunds": 0, "resets": 0,
-		"denied_alone": 0, "answered_alone": 0, "rounds": int64(len(e.rounds)), "entries": int64(len(e.lineage)), "void": 0, "restored": 0, "starts": 0,
+		"denied_alone": 0, "answered_alone": 0, "rounds": int64(len(e.rounds)), "entries": int64(len(e.lineage)), "void": 0, "restored": 0, "installed": 0, "starts": 0,
+		"allowed_percent": 0, "denied_percent": 0,
 		"leader_changes": max(0, int64(len(e.clock.leader)-1)), "keys": 0,
 	}
 	keys := map[key]bool{}
@@ -35,6 +36,9 @@ func (e *evidence) figures() map[string]int64 {
 		}
 	}
 	f["keys"] = int64(len(keys))
+	if n := f["admitted"] + f["denied"]; n > 0 {
+		f["allowed_percent"], f["denied_percent"] = 100*f["admitted"]/n, 100*f["denied"]/n
+	}
 	for _, l := range e.locals {
 		for i := range l.Calls {
 			f["answered_alone"]++
@@ -70,7 +74,7 @@ func checkGates(e *evidence, r *result) {
 		r.Checked++
 		least := e.run.Gates[name]
 		n, ok := f[name]
-		if !ok && name != "installed" {
+		if !ok {
 			r.open(Example{Says: fmt.Sprintf("run.json has a gate for %q; the figures are %v", name, slices.Sorted(maps.Keys(f)))})
 		} else if n < least {
 			r.open(Example{Says: fmt.Sprintf("%s: %d, and less than %d shows nothing", name, n, least)})

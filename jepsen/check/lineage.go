@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"slices"
 
 	"limitd/trace"
@@ -51,7 +52,7 @@ func (e *evidence) joinEntries() {
 			e.forked = append(e.forked, x)
 		}
 	}
-	slices.SortFunc(e.forked, func(a, b *entry) int { return cmp(a.Index, b.Index) })
+	slices.SortFunc(e.forked, func(a, b *entry) int { return cmp.Compare(a.Index, b.Index) })
 }
 
 // pathTo is what led to the state with this chain, oldest first.
@@ -81,7 +82,7 @@ func (n *nodeTrace) last() *row {
 
 // upTo is the newest entry of the lineage at or below the index; nil: there is none.
 func (e *evidence) upTo(index uint64) *entry {
-	i, ok := slices.BinarySearchFunc(e.lineage, index, func(x *entry, i uint64) int { return cmp(x.Index, i) })
+	i, ok := slices.BinarySearchFunc(e.lineage, index, func(x *entry, i uint64) int { return cmp.Compare(x.Index, i) })
 	if !ok {
 		i--
 	}
@@ -93,7 +94,7 @@ func (e *evidence) upTo(index uint64) *entry {
 
 // after is the oldest entry of the lineage above the index; nil: there is none.
 func (e *evidence) after(index uint64) *entry {
-	i, ok := slices.BinarySearchFunc(e.lineage, index, func(x *entry, i uint64) int { return cmp(x.Index, i) })
+	i, ok := slices.BinarySearchFunc(e.lineage, index, func(x *entry, i uint64) int { return cmp.Compare(x.Index, i) })
 	if ok {
 		i++
 	}

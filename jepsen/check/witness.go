@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -122,7 +123,7 @@ func (w *witness) compare(x *entry, touched map[key]bool) {
 
 func compareKeys(a, b key) int {
 	if a.ns != b.ns {
-		return cmp(int64(a.ns), int64(b.ns))
+		return cmp.Compare(int64(a.ns), int64(b.ns))
 	}
 	switch {
 	case a.name < b.name:

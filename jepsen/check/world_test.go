@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"container/heap"
 	"encoding/binary"
 	"encoding/hex"
@@ -97,10 +98,12 @@ type timed struct {
 
 type timeline []timed
 
-func (q timeline) Len() int           { return len(q) }
-func (q timeline) Less(i, j int) bool { return q[i].t < q[j].t || q[i].t == q[j].t && q[i].seq < q[j].seq }
-func (q timeline) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
-func (q *timeline) Push(x any)        { *q = append(*q, x.(timed)) }
+func (q timeline) Len() int { return len(q) }
+func (q timeline) Less(i, j int) bool {
+	return q[i].t < q[j].t || q[i].t == q[j].t && q[i].seq < q[j].seq
+}
+func (q timeline) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+func (q *timeline) Push(x any)   { *q = append(*q, x.(timed)) }
 func (q *timeline) Pop() any {
 	x := (*q)[len(*q)-1]
 	*q = (*q)[:len(*q)-1]
@@ -150,7 +153,7 @@ func simulate(seed uint64, bug string, seconds int64, perSecond int) *world {
 		w.catchUp(n)
 	}
 	w.run.Duration = w.now
-	slices.SortStableFunc(w.events, func(a, b history.Event) int { return cmp(a.Time, b.Time) })
+	slices.SortStableFunc(w.events, func(a, b history.Event) int { return cmp.Compare(a.Time, b.Time) })
 	for i := range w.events {
 		w.events[i].Index = i
 	}
