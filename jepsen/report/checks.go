@@ -1,7 +1,6 @@
 package report
 
 import (
-	"fmt"
 	"maps"
 	"net/url"
 	"slices"
@@ -46,14 +45,11 @@ func words(s string) []string {
 
 func caseID(name string) string { return "case-" + url.PathEscape(name) }
 
-// fileName is a key as a file is named for it.
-func fileName(key string) string { return url.PathEscape(key) }
-
 // counterExample is the first one of a check, with what happened around it.
 type counterExample struct {
 	ID, Check, Status, Says string
 	Key, Node               string
-	Picture                 string // porcupine's page for the key
+	Pictures                []link // porcupine's pages for the key
 	While                   []string
 	Before, After           int64 // operations of the key that are not shown
 	Ops                     []neighbour
@@ -89,76 +85,4 @@ func (r *run) cases() (all []*counterExample) {
 		all = append(all, x)
 	}
 	return all
-}
-
-// around finds the operations that the counter-example names, and with them its
-// neighbours of the same key, the faults of that time and what nodes printed then.
-func (r *run) around(x *counterExample, e check.Example) {
-	cited := map[int]bool{}
-	for _, index := range e.Events {
-		if i, ok := r.byEvent[index]; ok {
-			cited[i] = true
-			if x.Key == "" {
-				x.Key = r.ops[i].begin.Key
-			}
-		}
-	}
-	if x.Key != "" {
-		x.Picture = r.picture(x.Key)
-	}
-	if len(cited) == 0 {
-		return
-	}
-	from, to := r.end, int64(0)
-	for i := range cited {
-		o := &r.ops[i]
-		from, to = min(from, o.begin.Time), max(to, o.begin.Time, o.end.Time)
-	}
-	for i := range r.faults {
-		if f := &r.faults[i]; f.from <= to && f.to >= from {
-			x.While = append(x.While, f.says())
-		}
-	}
-	x.Logs = r.excerpts(from, to)
-	r.list(x, cited)
-}
-
-// list shows the operations of the key from the first cited one to the last, and
-// the neighbours to both sides. The middle of a long stretch is left out.
-func (r *run) list(x *counterExample, cited map[int]bool) {
-	var mine []int
-	first, last := -1, -1
-	for i := range r.ops {
-		if r.ops[i].begin.Key != x.Key && !cited[i] {
-			continue
-		}
-		if cited[i] {
-			if last = len(mine); first < 0 {
-				first = last
-			}
-		}
-		mine = append(mine, i)
-	}
-	from, to := max(0, first-neighbours), min(len(mine), last+neighbours+1)
-	x.Before, x.After = int64(from), int64(len(mine)-to)
-	for k := from; k < to; k++ {
-		if skip := last - neighbours - k; k == first+neighbours+1 && skip > 0 {
-			x.Ops = append(x.Ops, neighbour{Command: fmt.Sprintf("… %d more …", skip)})
-			k += skip
-		}
-		x.Ops = append(x.Ops, r.neighbour(mine[k], cited[mine[k]]))
-	}
-}
-
-func (r *run) neighbour(i int, cited bool) neighbour {
-	o := &r.ops[i]
-	n := neighbour{
-		Cited: cited, Events: fmt.Sprint(o.begin.Index), Time: seconds(o.begin.Time), Took: "never ended", Node: o.begin.Node, Process: fmt.Sprint(o.begin.Process),
-		Command: strings.Join(o.begin.Cmd, " "), Outcome: outcomeNames[o.outcome()], Class: outcomeClasses[o.outcome()], Said: o.said(),
-	}
-	if o.ended {
-		n.Events += "–" + fmt.Sprint(o.end.Index)
-		n.Took = duration(o.took())
-	}
-	return n
 }

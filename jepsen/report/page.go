@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -59,9 +58,7 @@ func newPage(r *run) *page {
 		p.Figures = figures(r.verdict.Figures)
 		p.Cases = r.cases()
 	}
-	for _, name := range glob(r.dir, "porcupine", ".html") {
-		p.Pictures = append(p.Pictures, link{"porcupine/" + name + ".html", show(name)})
-	}
+	p.Pictures = r.pictures()
 	if len(p.Unsettled) > 0 && p.Status == string(check.Valid) {
 		p.Status, p.Summary = string(check.Unknown), p.Summary+" But the run did not end well."
 	}
@@ -165,14 +162,32 @@ func figures(m map[string]int64) (all []fact) {
 	return all
 }
 
-// picture is porcupine's page for a key, "" if there is none.
-func (r *run) picture(key string) string {
-	for _, name := range glob(r.dir, "porcupine", ".html") {
-		if name == key || name == fileName(key) {
-			return filepath.ToSlash(filepath.Join("porcupine", name+".html"))
+// picturesOf are porcupine's pages for a key: their names begin with it, with a dash for
+// each character that is no letter and no digit.
+func (r *run) picturesOf(key string) (all []link) {
+	if key == "" {
+		return nil
+	}
+	begin := strings.Map(func(c rune) rune {
+		if c < 0x80 && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9') {
+			return c
+		}
+		return '-'
+	}, key)
+	for _, p := range r.pictures() {
+		if rest, of := strings.CutPrefix(p.Text, begin); of && (rest == "-exact" || strings.HasPrefix(rest, "-seen-")) {
+			all = append(all, p)
 		}
 	}
-	return ""
+	return all
+}
+
+// pictures are all of porcupine's pages.
+func (r *run) pictures() (all []link) {
+	for _, name := range glob(r.dir, "porcupine", ".html") {
+		all = append(all, link{"porcupine/" + name + ".html", show(name)})
+	}
+	return all
 }
 
 // settings are the lines of the nodes' configuration.

@@ -147,7 +147,7 @@ func TestTheMiddleOfALongStretchIsLeftOut(t *testing.T) {
 		r.ops = append(r.ops, op{begin: history.Event{Index: i, Key: key}})
 	}
 	x := &counterExample{Key: "k"}
-	r.list(x, map[int]bool{100: true, 400: true})
+	r.list(x, r.ops[100].begin, map[int]bool{100: true, 400: true})
 	if n := len(x.Ops); n != 20+1+20+1+20+1+20 {
 		t.Errorf("%d lines", n)
 	}

@@ -20,7 +20,7 @@ func golden(t *testing.T) string {
 	if err := os.CopyFS(dir, os.DirFS("testdata/run")); err != nil {
 		t.Fatal(err)
 	}
-	put(t, dir, "porcupine/hot:0.html", "<!doctype html>")
+	put(t, dir, "porcupine/hot-0-exact.html", "<!doctype html>")
 	return dir
 }
 
@@ -126,7 +126,7 @@ func TestTheReportHasWhatAReaderNeeds(t *testing.T) {
 		`<span class="badge invalid">invalid</span>`,
 		`<pre class="replay">go run ./jepsen/cmd/jepsen run -seed 7`,
 		"slow-cpu: no cgroup v1 is mounted",
-		`<a href="porcupine/hot:0.html">`,
+		`this key: <a href="porcupine/hot-0-exact.html">`,
 		`<a href="#case-durability">`, `<article id="case-durability">`,
 		"panic: this line has the time of the one before",
 		"kill-leader on n1 (SIGKILL) from 1.000 s to 2.000 s",
