@@ -66,13 +66,13 @@ func (b *boltLog) update(f func(*bbolt.Tx, *logTally) error) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	next := b.tally
-	if mutant.On("nosync") {
-		b.db.NoSync = next.txid%32 != 0
-	}
 	err := b.db.Update(func(tx *bbolt.Tx) error {
 		next.txid = uint64(tx.ID())
 		if err := f(tx, &next); err != nil {
 			return err
+		}
+		if mutant.On("nosync") {
+			b.db.NoSync = next.last > b.tally.last && next.txid%32 != 0
 		}
 		return tx.Bucket(bucketStable).Put(tallyKey, sealValue(tallyKey, next.encode()))
 	})

@@ -10,7 +10,7 @@
 //
 //	name                         what is wrong                                             breaks
 //	ack-before-commit            answers go out before the entry is proposed               P2
-//	nosync                       the log is written to disk every 32nd time only           P2
+//	nosync                       new entries are synced to disk every 32nd time only       P2
 //	local-clock-in-apply         applying an entry reads this node's wall clock            P5: replicas differ in T
 //	no-clamp-of-t                a leader stamps its wall clock; T goes back with it       P5
 //	last-not-in-snapshot         a snapshot forgets the last batch that took effect        P1: the guard is blind, replicas differ
