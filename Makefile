@@ -3,13 +3,15 @@
 GO          ?= go
 FUZZTIME    ?= 2s
 CHURN       ?= 3m
+SOAK        ?= 2h
+SOAKDIR     ?= soak
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 
 # The packages with crash points, which only the tag compiles in.
 FAILPOINTS = $$(grep -rl --include='*.go' '^//go:build failpoint' . | xargs -n1 dirname | sort -u)
 
-.PHONY: run build test ci lint fuzz failpoint nextformat e2e churn bench-smoke
+.PHONY: run build test ci lint fuzz failpoint nextformat e2e churn jepsen selftest soak bench-smoke
 
 # Three nodes on this machine, until Ctrl-C.
 run: build
@@ -25,7 +27,7 @@ test:
 	$(GO) test -race -short -count=1 -timeout 10m ./e2e
 
 # What is too long for `make test`.
-ci: lint failpoint nextformat fuzz e2e
+ci: lint failpoint nextformat fuzz jepsen e2e
 	$(MAKE) churn CHURN=1m
 
 lint:
@@ -34,6 +36,7 @@ lint:
 	$(GO) vet ./...
 	$(GO) vet -tags failpoint $(FAILPOINTS)
 	$(GO) vet -tags nextformat ./...
+	$(GO) vet -tags mutant ./...
 	$(GO) run $(STATICCHECK) ./...
 	$(GO) run $(STATICCHECK) -tags failpoint $(FAILPOINTS)
 	GO=$(GO) .ci/vulncheck $(GOVULNCHECK)
@@ -58,6 +61,20 @@ e2e:
 # All membership operations in random order, with nodes killed meanwhile, for CHURN. It prints the seed that does it again.
 churn:
 	$(GO) test -count=1 -timeout 30m -v -run '^TestChurn$$' ./e2e -churn=$(CHURN)
+
+# Real processes in namespaces of their own, broken in every way and judged: about two
+# minutes. As root, with nftables and iproute2.
+jepsen:
+	$(GO) run ./jepsen/cmd/jepsen ci
+
+# Each known-bad build must be reported by the check that is for it: about fifteen minutes.
+selftest:
+	$(GO) run ./jepsen/cmd/jepsen selftest
+
+# Run after run for SOAK, with the ledger and the failing runs in SOAKDIR; it goes on after the last seed there.
+soak:
+	$(GO) run ./jepsen/cmd/jepsen soak -time $(SOAK) -dir $(SOAKDIR)
+	$(GO) run ./jepsen/cmd/jepsen soak -summary -dir $(SOAKDIR)
 
 # The rows of bench/README.md, against redis-server on this machine.
 bench-smoke:

@@ -4,6 +4,7 @@
 //	jepsen check D                                      judge a run again, from its files alone
 //	jepsen soak -time 2h -dir D                         run after run, a line for each in D/soak.jsonl
 //	jepsen soak -summary -dir D                         what the runs of a soak say together
+//	jepsen ci                                           the runs of every change, and the quick part of the self-test
 //	jepsen selftest                                     known-bad builds, each of which must be reported
 //
 // Exit codes: 0 valid, 1 invalid, 2 the verdict is unknown or there is no run.
@@ -21,6 +22,7 @@ import (
 	"limitd/jepsen/check"
 	"limitd/jepsen/history"
 	"limitd/jepsen/lab"
+	"limitd/jepsen/report"
 	"limitd/jepsen/run"
 )
 
@@ -32,10 +34,10 @@ const (
 
 func main() {
 	if len(os.Args) < 2 {
-		fmt.Fprintln(os.Stderr, "usage: jepsen run | check | soak | selftest")
+		fmt.Fprintln(os.Stderr, "usage: jepsen run | check | soak | selftest | ci")
 		os.Exit(unknown)
 	}
-	verbs := map[string]func([]string) (int, error){"run": runVerb, "check": checkVerb, "soak": soakVerb, "selftest": selftestVerb}
+	verbs := map[string]func([]string) (int, error){"run": runVerb, "check": checkVerb, "soak": soakVerb, "selftest": selftestVerb, "ci": ciVerb}
 	verb, ok := verbs[os.Args[1]]
 	if !ok {
 		fmt.Fprintf(os.Stderr, "jepsen: there is no verb %q: run, check, soak or selftest\n", os.Args[1])
@@ -138,10 +140,14 @@ func checkVerb(args []string) (int, error) {
 	if err != nil {
 		return unknown, err
 	}
-	fmt.Print(v)
+	show(v)
 	if err := history.WriteEDN(args[0]); err != nil {
 		return unknown, err
 	}
+	if err := report.Write(args[0]); err != nil {
+		return unknown, err
+	}
+	fmt.Println(filepath.Join(args[0], "report.html"))
 	switch v.Status {
 	case check.Valid:
 		return valid, nil
@@ -149,4 +155,17 @@ func checkVerb(args []string) (int, error) {
 		return invalid, nil
 	}
 	return unknown, nil
+}
+
+// show prints a verdict, a line for each check and its first counter-examples.
+func show(v check.Verdict) {
+	for _, c := range v.Checks {
+		fmt.Printf("%-20s %-8s %8d checked  %s\n", c.Name, c.Status, c.Checked, c.Says)
+		for i, e := range c.Examples {
+			if i < 3 {
+				fmt.Printf("    %s\n", e.Says)
+			}
+		}
+	}
+	fmt.Printf("%s: %d operations, %d leader changes\n", v.Status, v.Figures["operations"], v.Figures["leader_changes"])
 }
