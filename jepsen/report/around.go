@@ -2,13 +2,14 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"limitd/jepsen/check"
 	"limitd/jepsen/history"
 )
 
-// around finds the operations that the counter-example names, and with them its
+// around finds the operations and rows that the counter-example names, and with them
 // neighbours of the same key, the faults of that time and what nodes printed then.
 func (r *run) around(x *counterExample, e check.Example) {
 	cited := map[int]bool{}
@@ -25,21 +26,31 @@ func (r *run) around(x *counterExample, e check.Example) {
 		x.Key = r.ops[of].begin.Key
 	}
 	x.Pictures = r.picturesOf(x.Key)
-	if len(cited) == 0 {
-		return
+	var times []int64
+	for _, row := range e.Rows {
+		c := r.citedRow(row, x.Key)
+		x.Rows = append(x.Rows, c)
+		if c.time != 0 {
+			times = append(times, c.time)
+		}
 	}
-	from, to := r.end, int64(0)
 	for i := range cited {
 		o := &r.ops[i]
-		from, to = min(from, o.begin.Time), max(to, o.begin.Time, o.end.Time)
+		times = append(times, o.begin.Time, max(o.begin.Time, o.end.Time))
 	}
+	if len(times) == 0 {
+		return
+	}
+	from, to := slices.Min(times), slices.Max(times)
 	for i := range r.faults {
 		if f := &r.faults[i]; f.from <= to && f.to >= from {
 			x.While = append(x.While, f.says())
 		}
 	}
 	x.Logs = r.excerpts(from, to)
-	r.list(x, r.ops[of].begin, cited)
+	if of >= 0 {
+		r.list(x, r.ops[of].begin, cited)
+	}
 }
 
 // list shows the operations of the key from the first cited one to the last, and

@@ -27,7 +27,11 @@ func checkRows(all []check.Result) (rows []checkRow) {
 		row := checkRow{Status: status(c.Status), Name: show(c.Name), Says: show(c.Says), Promises: words(c.Promise), Checked: c.Checked}
 		var said []string
 		for _, name := range slices.Sorted(maps.Keys(c.Figures)) {
-			said = append(said, show(strings.ReplaceAll(name, "_", " "))+" "+count(c.Figures[name]))
+			if name == "found" && c.Figures[name] == 0 {
+				continue // the verdict says so
+			}
+			f := figure(name, c.Figures[name])
+			said = append(said, f.Name+" "+f.Value)
 		}
 		row.Figures = strings.Join(said, ", ")
 		if len(c.Examples) > 0 {
@@ -53,7 +57,7 @@ type counterExample struct {
 	While                   []string
 	Before, After           int64 // operations of the key that are not shown
 	Ops                     []neighbour
-	Rows                    []string
+	Rows                    []cited
 	Logs                    []excerpt
 	More                    []string // the other counter-examples, in a line each
 }
@@ -77,7 +81,7 @@ func (r *run) cases() (all []*counterExample) {
 			continue
 		}
 		e := c.Examples[0]
-		x := &counterExample{ID: caseID(c.Name), Check: show(c.Name), Status: status(c.Status), Says: e.Says, Key: e.Key, Node: e.Node, Rows: e.Rows}
+		x := &counterExample{ID: caseID(c.Name), Check: show(c.Name), Status: status(c.Status), Says: e.Says, Key: e.Key, Node: e.Node}
 		for _, other := range c.Examples[1:] {
 			x.More = append(x.More, other.Says)
 		}

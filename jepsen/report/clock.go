@@ -4,7 +4,12 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"time"
 )
+
+// noTime: cluster time begins at a wall clock. What is near 0 is the answer of a node
+// that has applied nothing yet.
+const noTime = int64(24 * time.Hour)
 
 // reading is cluster time minus the harness's, ns, at a time of the run.
 type reading struct {
@@ -30,7 +35,7 @@ func (r *run) clockPanel(x linear) *panel {
 	}
 	told := map[string][]reading{}
 	for _, s := range r.samples {
-		if s.ClusterNS != 0 {
+		if s.ClusterNS+s.Time > noTime {
 			told[s.Node] = append(told[s.Node], reading{s.Time, s.ClusterNS, s.Term})
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"limitd/jepsen/check"
 	"limitd/jepsen/history"
+	"limitd/trace"
 )
 
 // What a key, an error, a log or a nemesis says must never become part of the page's
@@ -40,10 +41,11 @@ func TestHostileTextStaysText(t *testing.T) {
 			history.Event{Index: 4, Type: history.OK, Tag: 2, Process: 1, Time: 6e6, Key: evil, Reply: evil},
 		)
 		lines(history.SamplesFile, history.Sample{Time: 1, Node: evil, Role: evil, Term: 1, ClusterNS: 5}, history.Sample{Time: 2, Node: "n1" + evil, Role: "leader"})
+		lines("trace/n1.jsonl", trace.Row{Kind: trace.Kind(evil), Node: evil, Calls: []trace.Call{{Key: evil, Op: evil}}})
 		put(t, dir, "log/n1.log", "time=2026-01-02T03:04:05.001Z "+evil+"\n"+evil+"\n")
 		lines(history.VerdictFile, check.Verdict{Status: check.Status(evil), Figures: map[string]int64{evil: 1}, Checks: []check.Result{{
 			Name: evil, Promise: evil, Says: evil, Status: check.Status(evil), Figures: map[string]int64{evil: 2},
-			Examples: []check.Example{{Says: evil, Key: evil, Node: evil, Events: []int{2, -5, 99}, Rows: []string{evil}}, {Says: evil}},
+			Examples: []check.Example{{Says: evil, Key: evil, Node: evil, Events: []int{2, -5, 99}, Rows: []string{evil, "trace/" + evil + ".jsonl:1", "trace/../run.jsonl:1", "trace/n1.jsonl:1"}}, {Says: evil}},
 		}}})
 		page := made(t, dir)
 		if i := strings.IndexAny(page, "\x00\x1b\u202e"); i >= 0 {

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"os"
 	"path/filepath"
 	"slices"
@@ -9,7 +8,6 @@ import (
 
 	"limitd/jepsen/check"
 	"limitd/jepsen/history"
-	"limitd/trace"
 )
 
 // run is what could be read of a run directory.
@@ -23,6 +21,8 @@ type run struct {
 	health  []history.Health
 	samples []history.Sample
 	rounds  []round
+	boot    int64            // the machine's boot clock when the run began, 0: not known
+	starts  map[string]int64 // of each node: the boot clock at its first start
 	nodes   []string
 	logs    map[string][]logLine
 	end     int64 // of the newest thing that is known, ns since the run began
@@ -37,7 +37,7 @@ func (r *run) lack(file, says string) { r.lacks = append(r.lacks, lack{file, say
 
 // load reads what there is.
 func load(dir string) *run {
-	r := &run{dir: dir, byEvent: map[int]int{}, logs: map[string][]logLine{}}
+	r := &run{dir: dir, byEvent: map[int]int{}, logs: map[string][]logLine{}, starts: map[string]int64{}}
 	r.readJSON(history.RunFile, "the seed, the settings and the line that replays the run are not known", &r.run)
 	var v check.Verdict
 	if r.readJSON(history.VerdictFile, "nothing was judged: run jepsen check on this directory", &v) {
@@ -98,59 +98,6 @@ func (r *run) findNodes() {
 	}
 	slices.Sort(others)
 	r.nodes = append(r.nodes, others...)
-}
-
-// round is a round of a leader, for when it decided and at which cluster time.
-type round struct {
-	node string
-	term uint64
-	time int64 // ns since the run began, by the harness's clock
-	at   int64 // cluster time, ns
-}
-
-// readTraces takes the rounds out of the traces. A row has its machine's boot clock;
-// what that is by the harness's follows from tagged calls: each was decided between
-// its invocation and its answer, and all together leave microseconds.
-func (r *run) readTraces() {
-	nodes := glob(r.dir, "trace", ".jsonl")
-	if len(nodes) == 0 {
-		r.lack("trace/", "missing; the leaders' decisions and their time are not shown")
-		return
-	}
-	tags := make(map[uint64]*op, len(r.ops))
-	for i := range r.ops {
-		tags[r.ops[i].begin.Tag] = &r.ops[i]
-	}
-	low, high := int64(-1<<62), int64(1<<62)
-	for _, id := range nodes {
-		file := filepath.Join(r.dir, "trace", id+".jsonl")
-		err := trace.Read(file, func(row trace.Row) error {
-			if row.Kind != trace.Round {
-				return nil
-			}
-			for _, c := range row.Calls {
-				if o := tags[c.Tag]; c.Tag != 0 && o != nil {
-					high = min(high, row.Boot-o.begin.Time)
-					if o.end.Type == history.OK {
-						low = max(low, row.Boot-o.end.Time)
-					}
-				}
-			}
-			r.rounds = append(r.rounds, round{id, row.Term, row.Boot, row.At})
-			return nil
-		})
-		if err != nil {
-			r.lack(filepath.Join("trace", id+".jsonl"), "read up to an error: "+err.Error())
-		}
-	}
-	if low == -1<<62 || high == 1<<62 {
-		r.rounds = nil // no call joins the two clocks
-		return
-	}
-	for i := range r.rounds {
-		r.rounds[i].time -= (low + high) / 2
-	}
-	slices.SortFunc(r.rounds, func(a, b round) int { return cmp.Compare(a.time, b.time) })
 }
 
 // glob lists the files of a folder with a suffix, without it.

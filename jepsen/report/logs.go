@@ -55,11 +55,25 @@ type excerpt struct {
 
 const excerptLines = 40
 
+// began is the wall clock at the beginning of the run. The first thing that a node
+// prints and the first row of its trace are of one moment; without a trace, the run's
+// own word counts, which has whole seconds.
+func (r *run) began() (time.Time, bool) {
+	for _, id := range r.nodes {
+		boot, known := r.starts[id]
+		if lines := r.logs[id]; known && r.boot != 0 && len(lines) > 0 && !lines[0].time.IsZero() {
+			return lines[0].time.Add(time.Duration(r.boot - boot)), true
+		}
+	}
+	t, err := time.Parse(time.RFC3339Nano, r.run.Started)
+	return t, err == nil
+}
+
 // excerpts are what the nodes printed from a time of the run to another, and a second
 // around it. The lines have the nodes' wall clocks.
 func (r *run) excerpts(from, to int64) (all []excerpt) {
-	began, err := time.Parse(time.RFC3339Nano, r.run.Started)
-	if err != nil {
+	began, known := r.began()
+	if !known {
 		return nil
 	}
 	first := began.Add(time.Duration(from) - time.Second)

@@ -157,9 +157,18 @@ func (r *run) countFaults() string {
 
 func figures(m map[string]int64) (all []fact) {
 	for _, name := range slices.Sorted(maps.Keys(m)) {
-		all = append(all, fact{show(strings.ReplaceAll(name, "_", " ")), count(m[name])})
+		all = append(all, figure(name, m[name]))
 	}
 	return all
+}
+
+// figure is one for people: a name that ends in ns has a length of time.
+func figure(name string, n int64) fact {
+	name, ns := strings.CutSuffix(strings.ReplaceAll(name, "_", " "), " ns")
+	if ns {
+		return fact{show(name), duration(n)}
+	}
+	return fact{show(name), count(n)}
 }
 
 // picturesOf are porcupine's pages for a key: their names begin with it, with a dash for

@@ -159,6 +159,30 @@ func TestTheMiddleOfALongStretchIsLeftOut(t *testing.T) {
 	}
 }
 
+// A node that has applied nothing says that it is the year 1970.
+func TestNoTimeIsNotPlotted(t *testing.T) {
+	r := &run{end: 3e9, nodes: []string{"n1"}, samples: []history.Sample{{Time: 1e9, Node: "n1", ClusterNS: 1e18}, {Time: 2e9, Node: "n1", ClusterNS: -2e9}}}
+	p := r.clockPanel(timeScale(r.end))
+	if last := p.YTicks[0].Label; last != "-1 ms" {
+		t.Errorf("the axis begins at %s", last)
+	}
+}
+
+// Logs have wall clocks; a node's first line and the first row of its trace are of one moment.
+func TestLogsAreOnTheClockOfTheRun(t *testing.T) {
+	dir := golden(t)
+	put(t, dir, "run.json", `{"started":"2020-01-01T00:00:00Z"}`) // as if it were wrong
+	r := load(dir)
+	began, known := r.began()
+	if want := time.Date(2026, 1, 2, 3, 4, 5, 9_500_000, time.UTC); !known || !began.Equal(want) {
+		t.Errorf("%v, want %v", began, want)
+	}
+	r.boot = 0
+	if began, _ := r.began(); began.Year() != 2020 {
+		t.Errorf("without a trace it began at %v", began)
+	}
+}
+
 func TestNumbersForPeople(t *testing.T) {
 	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1\u202f000", -1234567: "-1\u202f234\u202f567", -123: "-123"} {
 		if got := count(n); got != want {
