@@ -2,7 +2,11 @@ package check
 
 import (
 	"encoding/json"
+	"strconv"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 func judge(t testing.TB, w *world) Verdict {
@@ -30,8 +34,35 @@ func TestGoodRunsAreValid(t *testing.T) {
 		seeds = 5
 	}
 	for seed := uint64(1); seed <= seeds; seed++ {
-		if v := judge(t, simulate(seed, "", 12, 150)); v.Status != Valid {
-			t.Fatalf("seed %d: %s", seed, show(v))
-		}
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+			t.Parallel()
+			if v := judge(t, simulate(seed, "", 12, 150)); v.Status != Valid {
+				t.Error(show(v))
+			}
+		})
 	}
+}
+
+// TestALargeRunIsJudgedSoon: 20,000 operations in less than 10 s of one processor.
+func TestALargeRunIsJudgedSoon(t *testing.T) {
+	dir := simulate(1, "", 55, 450).save(t)
+	begun := processorTime(t)
+	v, err := Run(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	took := processorTime(t) - begun
+	t.Logf("%d operations, %v", v.Figures["operations"], took)
+	if v.Figures["operations"] < 20000 || v.Status != Valid || took > 10*time.Second && !race {
+		t.Errorf("%d operations in %v: %s", v.Figures["operations"], took, show(v))
+	}
+}
+
+// processorTime that this process has used.
+func processorTime(t *testing.T) time.Duration {
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -72,11 +72,12 @@ func (e *evidence) sample(byKey map[key][]*op) []key {
 	return all[:min(len(all), sampledKeys)]
 }
 
-// shared says that an operation concerned the key together with others, or whole
-// namespaces: then it cannot be looked at alone.
+// shared says that an operation concerned the key together with others, or its whole
+// namespace: then it cannot be looked at alone.
 func (e *evidence) shared(k key) bool {
 	for _, o := range e.ops {
-		if o.typ != history.Fail && (o.verb == flush || o.verb == flushAll || len(o.keys) > 1 && slices.Contains(o.keys, k)) {
+		flushed := o.verb == flushAll || o.verb == flush && uint8(o.invoke.NS) == k.ns
+		if o.typ != history.Fail && (flushed || len(o.keys) > 1 && slices.Contains(o.keys, k)) {
 			return true
 		}
 	}

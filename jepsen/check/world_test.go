@@ -47,6 +47,8 @@ type world struct {
 	waiting []*asked
 	flight  func(lost bool) // what the death of the leader does to the proposal in flight
 
+	prints map[string]string // to the nodes' logs
+
 	log   []logged
 	index uint64
 	last  uint64
@@ -138,7 +140,9 @@ func simulate(seed uint64, bug string, seconds int64, perSecond int) *world {
 	for i := range workers {
 		w.after(w.between(600*ms, 700*ms), func() { w.ask(i, i, gap) })
 	}
-	w.after(w.between(1500*ms, 2500*ms), w.trouble)
+	if bug != "stuck" {
+		w.after(w.between(1500*ms, 2500*ms), w.trouble)
+	}
 	w.after(800*ms, w.tick)
 	for _, n := range w.nodes {
 		w.contact(n)
@@ -153,11 +157,16 @@ func simulate(seed uint64, bug string, seconds int64, perSecond int) *world {
 		w.catchUp(n)
 	}
 	w.run.Duration = w.now
+	w.sort()
+	return w
+}
+
+// sort brings the events into the order of their times.
+func (w *world) sort() {
 	slices.SortStableFunc(w.events, func(a, b history.Event) int { return cmp.Compare(a.Time, b.Time) })
 	for i := range w.events {
 		w.events[i].Index = i
 	}
-	return w
 }
 
 func (w *world) write(n *simNode, r trace.Row) {
@@ -180,7 +189,16 @@ func (w *world) note() {
 	w.health = append(w.health, h)
 }
 
-func (w *world) clusterTime() int64 { return max(w.t, w.now+bootOffset+w.offset) }
+func (w *world) clusterTime() int64 {
+	t := w.now + bootOffset + w.offset
+	switch {
+	case w.bug == "time-jumps" && w.now > 5000*ms:
+		t += 50 * ms
+	case w.bug == "time-runs":
+		t += w.now
+	}
+	return max(w.t, t)
+}
 
 // elect makes a node the leader.
 func (w *world) elect(n *simNode) {
@@ -189,8 +207,8 @@ func (w *world) elect(n *simNode) {
 			w.elect(w.nodes[w.r.IntN(3)])
 			return
 		}
-		w.catchUp(n)
 		w.leader, w.term, w.busy, w.flight = n, w.term+1, false, nil
+		w.catchUp(n)
 		w.epoch++
 		w.index++ // its no-op
 		if w.term > 1 {
@@ -224,7 +242,11 @@ func (w *world) commit(r trace.Row, void bool) uint64 {
 		if n == w.leader {
 			w.catchUp(n)
 		} else {
-			w.after(w.between(ms/10, 25*ms), func() { w.catchUp(n) })
+			slow := 25 * ms
+			if w.bug == "no-fence" {
+				slow = 290 * ms
+			}
+			w.after(w.between(ms/10, slow), func() { w.catchUp(n) })
 		}
 	}
 	return w.index
@@ -232,7 +254,7 @@ func (w *world) commit(r trace.Row, void bool) uint64 {
 
 // catchUp lets a node apply what is in the log.
 func (w *world) catchUp(n *simNode) {
-	if !n.up {
+	if !n.up || w.bug == "out-of-touch" && n == w.nodes[2] && n != w.leader && w.now > 3000*ms && w.now < 9000*ms {
 		return
 	}
 	for ; n.next < len(w.log); n.next++ {
@@ -251,9 +273,7 @@ func (w *world) catchUp(n *simNode) {
 			}
 		}
 	}
-	if w.bug != "out-of-touch" {
-		n.heard = w.now
-	}
+	n.heard = w.now
 }
 
 // contact is the leader's news, now and then.
@@ -261,7 +281,7 @@ func (w *world) contact(n *simNode) {
 	if w.now > w.until+2000*ms {
 		return
 	}
-	if w.leader != nil && w.bug != "out-of-touch" {
+	if w.leader != nil && w.bug != "no-fence" {
 		w.catchUp(n)
 	}
 	w.after(w.between(50*ms, 100*ms), func() { w.contact(n) })
@@ -316,7 +336,6 @@ func (w *world) restart(n *simNode) {
 	}
 	n.next = 0
 	if from > 0 {
-		rows := n.rows
 		for n.next < from {
 			x := w.log[n.next]
 			n.next++
@@ -333,7 +352,6 @@ func (w *world) restart(n *simNode) {
 				}
 			}
 		}
-		n.rows = rows
 		x := w.log[from-1].row
 		w.write(n, trace.Row{Kind: trace.Restored, Index: x.Index, Last: x.Last, T: x.T, Chain: x.Chain, ClusterID: "0102"})
 	}
@@ -382,7 +400,6 @@ func (w *world) ask(worker, process int, gap int64) {
 		o.call.Algorithm, o.call.Interval, o.call.Burst, o.call.Cost = 1, l[2]*1e9/l[1], l[0]+1, o.cost
 	}
 	w.events = append(w.events, o.event)
-	next := process
 	w.after(w.between(ms/20, ms/4), func() {
 		if !o.node.up {
 			w.end(o, history.Fail, "connection refused")
@@ -391,7 +408,6 @@ func (w *world) ask(worker, process int, gap int64) {
 		w.arrive(o)
 	})
 	w.after(3000*ms, func() { w.end(o, history.Info, "timeout") })
-	_ = next
 	w.pace(o, gap)
 }
 
@@ -405,7 +421,7 @@ func (w *world) pace(o *asked, gap int64) {
 			return
 		}
 		process := o.process
-		if e := w.events[len(w.events)-1]; e.Type == history.Info || o.event.Type == history.Info {
+		if o.event.Type == history.Info {
 			process += 8
 		}
 		w.after(max(0, due-w.now), func() { w.ask(o.worker, process, gap) })
@@ -465,11 +481,8 @@ func (w *world) arrive(o *asked) {
 		alone := c.Op == "take" && !c.Allowed && (c.Retry == -1 || c.Retry >= 20*ms)
 		if n == w.leader {
 			alone = c.Op == "take" && c.Cost >= 0 && (!c.Allowed || c.Cost == 0) || c.Op == "exists" || c.Op == "ttl"
-		} else if c.Op != "take" || c.Cost <= 0 || n.applied < n.fence {
+		} else if c.Op != "take" || c.Cost <= 0 || n.applied < n.fence && w.bug != "no-fence" && w.bug != "out-of-touch" {
 			alone = false
-		}
-		if w.leader == nil && n != w.leader && w.bug != "out-of-touch" {
-			alone = alone && w.r.IntN(2) == 0
 		}
 		if alone {
 			o.call = c
@@ -486,6 +499,9 @@ func (w *world) forward(o *asked, since int64) {
 	case o.over:
 	case !o.node.up:
 		w.end(o, history.Info, "connection reset")
+	case w.bug == "stuck" && w.now > 6000*ms && w.now < 9500*ms:
+		w.end(o, history.Fail, "CLUSTERDOWN no leader")
+	case w.bug == "mute" && o.event.Tag == 100:
 	case w.leader == nil && w.now-since > 200*ms:
 		w.end(o, history.Fail, "CLUSTERDOWN no leader")
 	case w.leader == nil:
@@ -577,6 +593,9 @@ func (w *world) decide() {
 			w.commit(entry, false)
 		}
 		for _, o := range tasks {
+			if w.bug == "doubt-refused" {
+				w.end(o, history.Fail, "TRYAGAIN")
+			}
 			w.end(o, history.Info, "INDOUBT proposed")
 		}
 	}
@@ -625,9 +644,15 @@ func (w *world) answer(table map[string]int64, c *trace.Call, now int64) {
 		if w.bug == "refund-twice" {
 			debt = max(0, debt+inc)
 		}
-	case debt+inc > tau:
+	case debt+inc > tau && !(w.bug == "one-more" && debt+inc <= tau+c.Interval) || debt+inc == tau && w.bug == "one-less":
 		c.Allowed = false
-		c.Retry = debt + inc - tau
+		c.Retry = max(1, debt+inc-tau)
+		switch w.bug {
+		case "short-waits":
+			c.Retry = (c.Retry + 1) / 2
+		case "long-waits":
+			c.Retry *= 2
+		}
 		if c.Cost > c.Burst {
 			c.Retry = -1
 		}
@@ -636,7 +661,7 @@ func (w *world) answer(table map[string]int64, c *trace.Call, now int64) {
 	}
 	c.Reset = debt
 	c.Remaining = max(0, tau-debt) / c.Interval
-	if c.Allowed && c.Cost != 0 {
+	if c.Allowed && c.Cost != 0 && !(w.bug == "forgetful" && c.Cost > 0 && w.r.IntN(20) == 0) {
 		table[c.Key] = now + debt
 		if debt == 0 {
 			delete(table, c.Key)
@@ -673,7 +698,7 @@ func (w *world) save(t testing.TB) string {
 	lines(history.HealthFile, len(w.health), func(i int) any { return w.health[i] })
 	for _, n := range w.nodes {
 		lines("trace/"+n.id+".jsonl", len(n.rows), func(i int) any { return n.rows[i] })
-		if err := os.WriteFile(filepath.Join(dir, "log", n.id+".log"), []byte("time=1 level=INFO msg=ready\n"), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, "log", n.id+".log"), []byte("time=1 level=INFO msg=ready\n"+w.prints[n.id]), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
