@@ -53,9 +53,12 @@ func selftestVerb(args []string) (int, error) {
 	}
 	var err error
 	if *dir == "" {
-		if *dir, err = os.MkdirTemp("", "limitd-selftest-"); err != nil {
-			return unknown, err
-		}
+		*dir, err = os.MkdirTemp("", "limitd-selftest-")
+	} else {
+		err = os.MkdirAll(*dir, 0o755)
+	}
+	if err != nil {
+		return unknown, err
 	}
 	if *binary == "" {
 		if *binary, err = run.Build(*dir, "mutant"); err != nil {
