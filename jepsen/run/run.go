@@ -130,7 +130,7 @@ func (r *runner) act(nemeses []nemesis.Nemesis) (unsettled []string, err error) 
 	asking, silence := context.WithCancel(context.Background())
 	all.Go(func() { w.Run(asking) })
 	watchers.Go(func() { r.watchHealth(watching) })
-	watchers.Go(func() { workload.Sample(watching, r.dial, r.members.List(), r.rec) })
+	watchers.Go(func() { w.Watch(watching) })
 	if len(nemeses) > 0 {
 		unsettled, err = r.harass(ctx, nemeses)
 	} else {
@@ -144,11 +144,18 @@ func (r *runner) act(nemeses []nemesis.Nemesis) (unsettled []string, err error) 
 	if unsettled == nil {
 		if says := r.restore(); says != nil {
 			unsettled = append(unsettled, says.Error())
-		} else if says := workload.Settle(r.dial, r.members.List(), settled); says != nil {
+		} else if says := drain(w); says != nil {
 			unsettled = append(unsettled, says.Error())
 		}
 	}
 	return unsettled, err
+}
+
+// drain is the proof that all members are well, and the same, at the end.
+func drain(w *workload.Workload) error {
+	ctx, end := context.WithTimeout(context.Background(), settled)
+	defer end()
+	return w.Drain(ctx)
 }
 
 // watchHealth writes what works whenever that changes.

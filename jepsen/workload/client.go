@@ -1,95 +1,80 @@
 package workload
 
 import (
-	"bufio"
-	"bytes"
-	"errors"
 	"fmt"
-	"io"
-	"net"
 	"strconv"
-	"time"
+
+	"limitd/jepsen/history"
 )
 
-// patience is how long a client waits for a reply: more than the time in which a
-// node promises one.
-const patience = 3 * time.Second
-
-// replyError is a reply that is an error: the text without the dash.
-type replyError string
-
-func (e replyError) Error() string { return string(e) }
-
-// conn is a connection that speaks RESP2.
-type conn struct {
-	net.Conn
-	in *bufio.Reader
+// client is one connection and the processes that ask through it.
+type client struct {
+	w       *Workload
+	ns      int   // namespace that it asks in
+	process []int // one for each call of its longest pipeline
+	conn    *conn // nil: none
+	node    string
 }
 
-func newConn(c net.Conn) *conn { return &conn{c, bufio.NewReader(c)} }
-
-// appendCommand appends a command as clients send it.
-func appendCommand(dst []byte, args ...string) []byte {
-	dst = fmt.Appendf(dst, "*%d\r\n", len(args))
-	for _, a := range args {
-		dst = fmt.Appendf(dst, "$%d\r\n%s\r\n", len(a), a)
+// ask sends calls to a node in one write, and records them and what becomes of them.
+func (c *client) ask(node string, calls []call) []outcome {
+	all := make([]outcome, len(calls))
+	event := func(i int, t history.Type) history.Event {
+		return history.Event{Type: t, Process: c.process[i], F: calls[i].op.F, Tag: calls[i].tag, Node: node, NS: c.ns, Key: calls[i].key.Name}
 	}
-	return dst
-}
-
-// Do sends one command and reads its reply. A reply that is an error is returned as
-// one.
-func (c *conn) Do(patience time.Duration, args ...string) (any, error) {
-	c.SetDeadline(time.Now().Add(patience))
-	if _, err := c.Write(appendCommand(nil, args...)); err != nil {
-		return nil, err
+	for i := range calls {
+		e := event(i, history.Invoke)
+		e.Cmd = calls[i].cmd
+		c.w.c.Recorder.Event(e)
 	}
-	return c.reply()
+	tell := func(i int, o outcome) {
+		all[i] = o
+		e := event(i, o.Type)
+		e.Reply = o.reply
+		if o.err != nil {
+			e.Error = o.err.Error()
+		}
+		c.w.c.Recorder.Event(e)
+		if o.Type == history.Info {
+			c.process[i] += c.w.processes
+		}
+	}
+	if err := c.connect(node); err != nil {
+		for i := range calls {
+			tell(i, outcome{Type: history.Fail, err: fmt.Errorf("not connected: %w", err)})
+		}
+		return all
+	}
+	if !c.conn.exchange(c.w.c.Patience, calls, tell) {
+		c.drop()
+	}
+	return all
 }
 
-// reply reads one reply: int64, string, nil or []any of these.
-func (c *conn) reply() (any, error) {
-	line, err := c.in.ReadBytes('\n')
+// connect makes sure that the connection is to that node, in the client's namespace.
+func (c *client) connect(node string) error {
+	if c.conn != nil && c.node == node {
+		return nil
+	}
+	c.drop()
+	nc, err := c.w.c.Dial(node, impatient)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	kind, rest, ok := line[0], string(bytes.TrimSuffix(line[1:], []byte("\r\n"))), bytes.HasSuffix(line, []byte("\r\n"))
-	if !ok {
-		return nil, fmt.Errorf("reply %q does not end in CRLF", line)
+	c.conn, c.node = newConn(nc), node
+	if c.ns == 0 {
+		return nil
 	}
-	switch kind {
-	case '+':
-		return rest, nil
-	case '-':
-		return nil, replyError(rest)
-	case ':':
-		return strconv.ParseInt(rest, 10, 64)
-	case '$', '*':
-		n, err := strconv.Atoi(rest)
-		if err != nil || n < -1 || n > 1<<20 {
-			return nil, fmt.Errorf("reply %q has no length", line)
-		}
-		if n < 0 {
-			return nil, nil
-		}
-		if kind == '$' {
-			b := make([]byte, n+2)
-			if _, err := io.ReadFull(c.in, b); err != nil {
-				return nil, err
-			}
-			return string(b[:n]), nil
-		}
-		all := make([]any, n)
-		for i := range all {
-			if all[i], err = c.reply(); err != nil {
-				var inner replyError
-				if !errors.As(err, &inner) {
-					return nil, err
-				}
-				all[i] = "-" + string(inner)
-			}
-		}
-		return all, nil
+	if _, err = c.conn.do(c.w.c.Patience, "SELECT", strconv.Itoa(c.ns)); err != nil {
+		c.drop()
 	}
-	return nil, fmt.Errorf("reply %q is no RESP", line)
+	return err
+}
+
+// drop ends the connection.
+func (c *client) drop() {
+	if c.conn != nil {
+		c.conn.Close()
+		c.conn = nil
+	}
 }

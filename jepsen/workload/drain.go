@@ -1,73 +1,164 @@
 package workload
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
+
+	"limitd/jepsen/history"
 )
 
-// Settle is the end of a run, when all is healed: within d every node must decide a
-// call on every key that the run always uses, and all must come to the same hash at
-// the same newest index. It says what does not.
-func Settle(d Dialer, nodes []string, patience time.Duration) error {
-	deadline := time.Now().Add(patience)
-	var mu sync.Mutex
+// Processes of a drain: as many nodes, and for each as many calls in one write.
+const (
+	drainers       = 16
+	drainPipelined = 64
+)
+
+// again is the pause before what a healed cluster did not do yet is tried again.
+const again = 50 * time.Millisecond
+
+// Drain is the end of a run, when all is healed and Run has returned. Before ctx ends,
+//
+//	every node must decide each operation on each kind of key,
+//	every node must answer for every key that was ever asked of,
+//	and all must come to the same chain hash at the same newest index.
+//
+// It says what did not. What it asks is in the history like all else.
+func (w *Workload) Drain(ctx context.Context) error {
+	nodes := w.c.Nodes()
+	if len(nodes) == 0 || len(nodes) > drainers {
+		return fmt.Errorf("a drain asks 1 to %d nodes, not %d", drainers, len(nodes))
+	}
+	w.mu.Lock()
+	used := slices.Collect(maps.Values(w.used))
+	w.mu.Unlock()
+	slices.SortFunc(used, func(a, b Key) int { return cmp.Or(a.NS-b.NS, cmp.Compare(a.Name, b.Name)) })
+
+	failed := make([]error, len(nodes))
 	var all sync.WaitGroup
-	var failed error
-	for _, n := range nodes {
+	for i, node := range nodes {
 		all.Go(func() {
-			for _, k := range fixed() {
-				err := until(deadline, func() error {
-					_, err := d.Ask(n, k.throttle(0)...)
-					return err
-				})
-				if err != nil {
-					mu.Lock()
-					failed = errors.Join(failed, fmt.Errorf("%s does not answer for %s: %w", n, k.Name, err))
-					mu.Unlock()
-					return
-				}
-			}
+			c := w.client(w.c.Workers*pipelined+i*drainPipelined, drainPipelined)
+			defer c.drop()
+			failed[i] = cmp.Or(c.everyKind(ctx, node, i), c.everyKey(ctx, node, used))
 		})
 	}
 	all.Wait()
-	if failed != nil {
-		return failed
+	if err := errors.Join(failed...); err != nil {
+		return err
 	}
-	return until(deadline, func() error { return sameHash(d, nodes) })
+	return w.sameState(ctx, nodes)
 }
 
-// until tries until it works or the time is over.
-func until(deadline time.Time, try func() error) error {
-	for {
-		err := try()
-		if err == nil || time.Now().After(deadline) {
+// everyKind asks a node for each operation on keys of each class.
+func (c *client) everyKind(ctx context.Context, node string, i int) error {
+	for j := range classes {
+		k := Key{class: &classes[j], Name: fmt.Sprintf("%s:drain:%d", classes[j].name, i)}
+		for o := range Operations {
+			op := &Operations[o]
+			if op.On != nil && !op.On(k) {
+				continue
+			}
+			cmd := op.Make(rand.New(rand.NewPCG(c.w.c.Seed, 900+uint64(i))), k)
+			if err := c.insist(ctx, node, func() []call { return []call{c.w.call(op, k, cmd)} }); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// everyKey reads the state of all keys through a node.
+func (c *client) everyKey(ctx context.Context, node string, used []Key) error {
+	peek := operation("peek")
+	for len(used) > 0 {
+		n := 0
+		for n < min(len(used), drainPipelined) && used[n].NS == used[0].NS {
+			n++
+		}
+		batch := used[:n]
+		used = used[n:]
+		if c.ns != batch[0].NS {
+			c.drop()
+			c.ns = batch[0].NS
+		}
+		err := c.insist(ctx, node, func() (calls []call) {
+			for _, k := range batch {
+				calls = append(calls, c.w.call(peek, k, k.throttle(0)))
+			}
+			return calls
+		})
+		if err != nil {
 			return err
 		}
-		time.Sleep(50 * time.Millisecond)
+	}
+	return nil
+}
+
+// insist asks again until all calls of one write are answered. Each time they are new
+// calls, with tags of their own.
+func (c *client) insist(ctx context.Context, node string, fresh func() []call) error {
+	for {
+		calls := fresh()
+		said := c.ask(node, calls)
+		bad := slices.IndexFunc(said, func(o outcome) bool { return o.Type != history.OK })
+		if bad < 0 {
+			return nil
+		}
+		if !sleep(ctx, time.Now().Add(again)) {
+			return fmt.Errorf("%s does not answer %q: %w", node, calls[bad].cmd, said[bad].err)
+		}
 	}
 }
 
-// sameHash compares RL.HASH of the nodes. An idle leader moves the newest index every
-// five seconds, so a difference in that alone is tried again.
-func sameHash(d Dialer, nodes []string) error {
-	var first any
+// sameState waits until RL.HASH is the same on all nodes.
+func (w *Workload) sameState(ctx context.Context, nodes []string) error {
+	for {
+		err := w.compareHashes(nodes)
+		if err == nil || errors.Is(err, errDiverged) || !sleep(ctx, time.Now().Add(again)) {
+			return err
+		}
+	}
+}
+
+// errDiverged is for ever: equal entries have made unequal states.
+var errDiverged = errors.New("states have diverged")
+
+// compareHashes compares what the nodes know of the chain hash. At an index that two of
+// them name it must be equal; and the newest index must be the same, which an idle
+// leader moves every few seconds.
+func (w *Workload) compareHashes(nodes []string) error {
+	hashes := map[int64]string{}
+	owner := map[int64]string{}
+	newest := make([]int64, len(nodes))
 	for i, n := range nodes {
-		points, err := d.Ask(n, "RL.HASH")
+		reply, err := w.c.Dial.Ask(n, "RL.HASH")
 		if err != nil {
-			return fmt.Errorf("%s: %w", n, err)
+			return fmt.Errorf("%s does not answer RL.HASH: %w", n, err)
 		}
-		list, _ := points.([]any)
-		if len(list) == 0 {
-			return fmt.Errorf("%s has no hash", n)
+		points, _ := reply.([]any)
+		for _, p := range points {
+			pair, _ := p.([]any)
+			if len(pair) != 2 {
+				return fmt.Errorf("%s answers RL.HASH with %v, which is no pair of index and hash", n, p)
+			}
+			index, _ := pair[0].(int64)
+			hash := fmt.Sprint(pair[1])
+			if other, ok := hashes[index]; ok && other != hash {
+				return fmt.Errorf("%w: at index %d, %s has the hash %s, %s has %s", errDiverged, index, owner[index], other, n, hash)
+			}
+			hashes[index], owner[index] = hash, n
+			newest[i] = index
 		}
-		newest := list[len(list)-1]
-		if i == 0 {
-			first = newest
-		} else if fmt.Sprint(first) != fmt.Sprint(newest) {
-			return fmt.Errorf("newest index and hash: %v on %s, %v on %s", first, nodes[0], newest, n)
-		}
+	}
+	if slices.Min(newest) == 0 || slices.Min(newest) != slices.Max(newest) {
+		return fmt.Errorf("newest indexes differ: %v on %v", newest, nodes)
 	}
 	return nil
 }

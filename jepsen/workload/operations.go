@@ -2,99 +2,92 @@ package workload
 
 import (
 	"math/rand/v2"
+	"slices"
 	"strconv"
-	"strings"
 
 	"limitd/jepsen/history"
 )
 
-// Operation is one row of what clients do. Make returns the command for a key.
+// Operation is one row of what clients do.
 type Operation struct {
 	F     string
-	Share int // of 100
-	Make  func(r *rand.Rand, k Key) []string
+	Share int                                    // of 100
+	On    func(k Key) bool                       // keys it may be asked of; nil: any
+	Make  func(r *rand.Rand, k Key) []string     // the command
+	Error func(code string) (history.Type, bool) // what an error reply means, where that is not the usual; nil: the usual
 }
 
 // Operations are what the workload does. A command that limitd learns is tested by a
-// row here, and a rule for its reply in package check's model.
+// row here, and by a rule for its reply in package check. What a key is not for is a
+// take.
 var Operations = []Operation{
-	{"take", 74, func(r *rand.Rand, k Key) []string {
-		weight := 1 + r.Int64N(3)
-		if r.IntN(8) == 0 {
-			weight = 1 + r.Int64N(k.MaxBurst+2) // up to what can never pass
+	{F: "take", Share: 73, Make: take},
+	{F: "peek", Share: 11, Make: func(_ *rand.Rand, k Key) []string { return k.throttle(0) }},
+	{F: "refund", Share: 7, On: func(k Key) bool { return k.class.refunds },
+		Make: func(r *rand.Rand, k Key) []string { return k.throttle(-1 - r.Int64N(2)) }},
+	{F: "reset", Share: 1, On: func(k Key) bool { return k.class.resets },
+		Make: func(r *rand.Rand, k Key) []string { return append([]string{"DEL", k.Name}, k.another(r)...) }},
+	{F: "exists", Share: 3, Make: func(r *rand.Rand, k Key) []string { return append([]string{"EXISTS", k.Name}, k.another(r)...) }},
+	{F: "ttl", Share: 3, Make: func(r *rand.Rand, k Key) []string { return []string{[]string{"TTL", "PTTL"}[r.IntN(2)], k.Name} }},
+	{F: "type", Share: 1, Make: func(_ *rand.Rand, k Key) []string { return []string{"TYPE", k.Name} }},
+	{F: "flush", Share: 1, On: func(k Key) bool { return k.NS != 0 }, Make: func(*rand.Rand, Key) []string { return []string{"FLUSHDB"} }},
+}
+
+// take is mostly a small charge, sometimes one of any size up to what can never pass.
+func take(r *rand.Rand, k Key) []string {
+	if r.IntN(8) == 0 {
+		return k.throttle(1 + r.Int64N(min(k.class.maxBurst+2, k.class.heaviest)))
+	}
+	return k.throttle(1 + r.Int64N(3))
+}
+
+// operation finds a row.
+func operation(f string) *Operation {
+	return &Operations[slices.IndexFunc(Operations, func(o Operation) bool { return o.F == f })]
+}
+
+// drawOperation picks a row for a key.
+func drawOperation(r *rand.Rand, k Key) *Operation {
+	n := r.IntN(100)
+	for i := range Operations {
+		o := &Operations[i]
+		if n < o.Share && (o.On == nil || o.On(k)) {
+			return o
 		}
-		return k.throttle(weight)
-	}},
-	{"peek", 12, func(_ *rand.Rand, k Key) []string { return k.throttle(0) }},
-	{"refund", 7, func(r *rand.Rand, k Key) []string { return k.throttle(-1 - r.Int64N(2)) }},
-	{"reset", 2, func(_ *rand.Rand, k Key) []string { return []string{"DEL", k.Name} }},
-	{"exists", 2, func(_ *rand.Rand, k Key) []string { return []string{"EXISTS", k.Name} }},
-	{"ttl", 3, func(_ *rand.Rand, k Key) []string { return []string{"PTTL", k.Name} }},
+		if n -= o.Share; n < 0 {
+			break
+		}
+	}
+	return operation("take")
 }
 
-// Key is a key and the limit under which it is charged.
-type Key struct {
-	Name                    string
-	MaxBurst, Count, Period int64
-	Resets                  bool // DEL may hit it
-}
+// uncharged are the codes of errors that say "certainly not charged".
+var uncharged = map[string]bool{"ERR": true, "BUSY": true, "OOM": true, "CLUSTERDOWN": true, "TRYAGAIN": true, "LOADING": true, "WRONGTYPE": true}
 
-func (k Key) throttle(quantity int64) []string {
-	n := func(v int64) string { return strconv.FormatInt(v, 10) }
-	return []string{"CL.THROTTLE", k.Name, n(k.MaxBurst), n(k.Count), n(k.Period), n(quantity)}
-}
-
-// Classes of keys. Budgets hardly refill in the time of a run, so every charge that
-// is lost or invented shows.
-func hot(i int) Key    { return Key{"hot:" + strconv.Itoa(i), 19, 60, 1, true} }
-func warm(i int) Key   { return Key{"warm:" + strconv.Itoa(i), 5, 12, 3, true} }
-func budget(i int) Key { return Key{"budget:" + strconv.Itoa(i), 1999, 1, 86400, false} }
-func cold(i int) Key   { return Key{"cold:" + strconv.Itoa(i), 2, 1, 60, true} }
-
-const (
-	hotKeys    = 2
-	warmKeys   = 16
-	budgetKeys = 3
-)
-
-// draw picks a key. cold counts the keys that were used once.
-func draw(r *rand.Rand, worker int, next *int) Key {
-	switch n := r.IntN(100); {
-	case n < 25:
-		return hot(r.IntN(hotKeys))
-	case n < 70:
-		return warm(r.IntN(warmKeys))
-	case n < 85:
-		return budget(r.IntN(budgetKeys))
+// classify says what an error reply means for the operation: INDOUBT, and whatever is
+// not known, is an info.
+func (o *Operation) classify(e replyError) history.Type {
+	if o.Error != nil {
+		if t, ok := o.Error(e.code()); ok {
+			return t
+		}
 	}
-	if *next == 0 || r.IntN(3) == 0 { // a key comes back a few times
-		*next++
-	}
-	return cold(worker*1_000_000 + *next)
-}
-
-// fixed are the keys that every run uses.
-func fixed() (all []Key) {
-	for i := range hotKeys {
-		all = append(all, hot(i))
-	}
-	for i := range warmKeys {
-		all = append(all, warm(i))
-	}
-	for i := range budgetKeys {
-		all = append(all, budget(i))
-	}
-	return all
-}
-
-// certain are the codes of errors that say "certainly not charged".
-var certain = map[string]bool{"ERR": true, "BUSY": true, "OOM": true, "CLUSTERDOWN": true, "TRYAGAIN": true, "LOADING": true}
-
-// classify says what an error reply means for the operation.
-func classify(text string) history.Type {
-	code, _, _ := strings.Cut(text, " ")
-	if certain[code] {
+	if uncharged[e.code()] {
 		return history.Fail
 	}
 	return history.Info
+}
+
+// throttle is a CL.THROTTLE of the key under its limit.
+func (k Key) throttle(quantity int64) []string {
+	n := func(v int64) string { return strconv.FormatInt(v, 10) }
+	return []string{"CL.THROTTLE", k.Name, n(k.class.maxBurst), n(k.class.count), n(k.class.period), n(quantity)}
+}
+
+// another is sometimes a second key for a command that takes several.
+func (k Key) another(r *rand.Rand) []string {
+	if k.sibling == "" || r.IntN(2) == 0 {
+		return nil
+	}
+	return []string{k.sibling}
 }
