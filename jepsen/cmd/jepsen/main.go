@@ -2,6 +2,7 @@
 //
 //	jepsen run -seed 1 -nemesis all -time 25s -dir D    make a run and judge it
 //	jepsen check D                                      judge a run again, from its files alone
+//	jepsen report D                                     the page of a run or of a soak, for people
 //	jepsen soak -time 2h -dir D                         run after run, a line for each in D/soak.jsonl
 //	jepsen soak -summary -dir D                         what the runs of a soak say together
 //	jepsen ci                                           the runs of every change, and the quick part of the self-test
@@ -11,6 +12,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -34,13 +36,13 @@ const (
 
 func main() {
 	if len(os.Args) < 2 {
-		fmt.Fprintln(os.Stderr, "usage: jepsen run | check | soak | selftest | ci")
+		fmt.Fprintln(os.Stderr, "usage: jepsen run | check | report | soak | selftest | ci")
 		os.Exit(unknown)
 	}
-	verbs := map[string]func([]string) (int, error){"run": runVerb, "check": checkVerb, "soak": soakVerb, "selftest": selftestVerb, "ci": ciVerb}
+	verbs := map[string]func([]string) (int, error){"run": runVerb, "check": checkVerb, "report": reportVerb, "soak": soakVerb, "selftest": selftestVerb, "ci": ciVerb}
 	verb, ok := verbs[os.Args[1]]
 	if !ok {
-		fmt.Fprintf(os.Stderr, "jepsen: there is no verb %q: run, check, soak or selftest\n", os.Args[1])
+		fmt.Fprintf(os.Stderr, "jepsen: there is no verb %q: run, check, report, soak or selftest\n", os.Args[1])
 		os.Exit(unknown)
 	}
 	code, err := verb(os.Args[2:])
@@ -99,7 +101,9 @@ func runVerb(args []string) (int, error) {
 		return unknown, err
 	}
 	fmt.Println(o.Dir)
-	return judge(o.Dir)
+	code, err := judge(o.Dir)
+	_, says := reportVerb([]string{o.Dir})
+	return code, errors.Join(err, says)
 }
 
 // place makes the run directory.

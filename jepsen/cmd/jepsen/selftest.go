@@ -99,7 +99,7 @@ func selftestVerb(args []string) (int, error) {
 func (d defect) find(dir, binary string, clean map[string]bool) (string, error) {
 	seen := map[string]bool{}
 	for seed := 1; seed <= d.seeds; seed++ {
-		v, at, err := d.run(filepath.Join(dir, fmt.Sprintf("%s-%d", d.name, seed)), binary, seed, d.name)
+		v, err := d.run(filepath.Join(dir, fmt.Sprintf("%s-%d", d.name, seed)), binary, seed, d.name)
 		if err != nil {
 			return "", err
 		}
@@ -117,7 +117,8 @@ func (d defect) find(dir, binary string, clean map[string]bool) (string, error) 
 		if clean[key] {
 			return says, nil
 		}
-		v, at, err = d.run(filepath.Join(dir, fmt.Sprintf("%s-%d-clean", d.name, seed)), binary, seed, "")
+		at := filepath.Join(dir, fmt.Sprintf("%s-%d-clean", d.name, seed))
+		v, err = d.run(at, binary, seed, "")
 		if err != nil {
 			return "", err
 		}
@@ -141,18 +142,18 @@ func keysOf(m map[string]bool) func(func(string) bool) {
 }
 
 // run makes one run and returns its verdict.
-func (d defect) run(dir, binary string, seed int, mutant string) (check.Verdict, string, error) {
+func (d defect) run(dir, binary string, seed int, mutant string) (check.Verdict, error) {
 	args := []string{"run", "-dir", dir, "-binary", binary, "-profile", "selftest", "-seed", fmt.Sprint(seed), "-nemesis", d.nemesis, "-time", d.time.String()}
 	if mutant != "" {
 		args = append(args, "-env", "LIMITD_MUTANT="+mutant)
 	}
 	if _, err := child(dir, args...); err != nil {
-		return check.Verdict{}, dir, err
+		return check.Verdict{}, err
 	}
 	var v check.Verdict
 	if err := history.ReadJSON(dir, history.VerdictFile, &v); err != nil {
 		log, _ := os.ReadFile(filepath.Join(dir, "run.log"))
-		return v, dir, errors.Join(err, errors.New(string(log)))
+		return v, errors.Join(err, errors.New(string(log)))
 	}
-	return v, dir, nil
+	return v, nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"limitd/jepsen/history"
+	"limitd/jepsen/report"
 	"limitd/jepsen/run"
 )
 
@@ -64,7 +65,7 @@ func soakVerb(args []string) (int, error) {
 		} else {
 			e.Dir, worst = filepath.Base(at), max(worst, code)
 		}
-		if err := run.Append(*dir, e); err != nil {
+		if err := errors.Join(run.Append(*dir, e), report.WriteIndex(*dir)); err != nil {
 			return unknown, err
 		}
 		fmt.Printf("seed %d, %d nodes: %s %v, %d operations, %d leader changes\n", seed, nodes, e.Verdict, e.Failed, e.Operations, e.LeaderChanges)
