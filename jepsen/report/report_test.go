@@ -128,7 +128,7 @@ func TestTheReportHasWhatAReaderNeeds(t *testing.T) {
 		"slow-cpu: no cgroup v1 is mounted",
 		`this key: <a href="porcupine/hot-0-exact.html">`,
 		`<a href="#case-durability">`, `<article id="case-durability">`,
-		"trace/n3.jsonl:2, at 2.104 s; calls of other keys left out: 1", "<pre>trace/n9.jsonl:1</pre>",
+		"trace/n3.jsonl:2, at 2.104 s; calls of other keys left out: 1", "<pre>trace/n9.jsonl:1</pre>", "<pre>panic: this line",
 		"panic: this line has the time of the one before",
 		"kill-leader on n1 (SIGKILL) from 1.000 s to 2.000 s",
 		`<rect class="band k0"`, `<rect class="band k1"`,

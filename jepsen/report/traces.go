@@ -7,9 +7,9 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 
 	"limitd/jepsen/history"
 	"limitd/trace"
@@ -78,18 +78,26 @@ type cited struct {
 	time        int64 // of the run, 0: not known
 }
 
-// citedRow reads the row that a reference names, and leaves out of it the calls and
-// effects of other keys. What is no such reference stands for itself.
-func (r *run) citedRow(reference, key string) cited {
-	x := cited{Text: reference}
-	node, number, _ := strings.Cut(strings.TrimPrefix(reference, "trace/"), ".jsonl:")
-	n, err := strconv.Atoi(number)
-	if err != nil || !strings.HasPrefix(reference, "trace/") || node != filepath.Base(node) {
+// reference is how checks name a line of a file.
+var reference = regexp.MustCompile(`^(trace|log)/([^/]+)\.(jsonl|log):([0-9]{1,9})$`)
+
+// citedRow reads the line that a reference names, and leaves out of a trace's row the
+// calls and effects of other keys. What is no reference stands for itself.
+func (r *run) citedRow(text, key string) cited {
+	x := cited{Text: text}
+	part := reference.FindStringSubmatch(text)
+	if part == nil {
 		return x
 	}
+	n, _ := strconv.Atoi(part[4])
+	line := lineOf(filepath.Join(r.dir, part[1], part[2]+"."+part[3]), n)
+	if line == nil {
+		return x
+	}
+	x.Where = text
 	var row trace.Row
-	line := lineOf(filepath.Join(r.dir, "trace", node+".jsonl"), n)
-	if json.Unmarshal(line, &row) != nil {
+	if part[1] == "log" || json.Unmarshal(line, &row) != nil {
+		x.Text = string(line)
 		return x
 	}
 	if r.boot != 0 {
@@ -100,7 +108,6 @@ func (r *run) citedRow(reference, key string) cited {
 		row.Calls = slices.DeleteFunc(row.Calls, func(c trace.Call) bool { return c.Key != key && !slices.Contains(c.More, key) })
 		row.Effects = slices.DeleteFunc(row.Effects, func(e trace.Effect) bool { return e.Key != key && e.Key != "" })
 	}
-	x.Where = reference
 	if x.time != 0 {
 		x.Where += ", at " + seconds(x.time)
 	}
@@ -110,11 +117,11 @@ func (r *run) citedRow(reference, key string) cited {
 	if left := effects - len(row.Effects); left > 0 {
 		x.Where += "; effects on other keys left out: " + count(int64(left))
 	}
-	text, err := json.Marshal(row)
+	short, err := json.Marshal(row)
 	if err != nil {
-		text = line
+		short = line
 	}
-	x.Text = string(text)
+	x.Text = string(short)
 	return x
 }
 
