@@ -98,7 +98,8 @@ func runVerb(args []string) (int, error) {
 	o.Gates = map[string]int64{"operations": int64(o.Time.Seconds()) * 20, "denied_percent": 5, "allowed_percent": 5}
 	o.Replay = fmt.Sprintf("go run ./jepsen/cmd/jepsen run -seed %d -nemesis %s -time %v -nodes %d -workers %d -rate %v", o.Seed, o.Nemeses, o.Time, o.Nodes, o.Workers, o.Rate)
 	if err := run.Run(*o); err != nil {
-		return unknown, err
+		_, says := reportVerb([]string{o.Dir}) // of what there is
+		return unknown, errors.Join(err, says)
 	}
 	fmt.Println(o.Dir)
 	code, err := judge(o.Dir)
