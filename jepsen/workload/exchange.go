@@ -44,10 +44,11 @@ func (c *conn) exchange(patience time.Duration, calls []call, tell func(i int, o
 		b = appendCommand(b, k.cmd...)
 		ends[i] = len(b)
 	}
-	if err := c.SetDeadline(time.Now().Add(patience)); err != nil {
-		return broke(0, err)
+	sent, err := 0, c.SetDeadline(time.Now().Add(patience))
+	if err == nil {
+		sent, err = c.Write(b)
 	}
-	if sent, err := c.Write(b); err != nil {
+	if err != nil {
 		for i := range calls {
 			o := outcome{Type: history.Info, err: fmt.Errorf("sent, and then: %w", err)}
 			if sent < ends[i] {

@@ -72,17 +72,23 @@ func (c *conn) reply(depth int) (any, error) {
 	case '+':
 		return rest, nil
 	case '-':
-		return nil, replyError(rest)
+		if rest != "" {
+			return nil, replyError(rest)
+		}
 	case ':':
 		return strconv.ParseInt(rest, 10, 64)
 	case '$', '*':
-	default:
-		return nil, fmt.Errorf("%q is no reply", line)
+		return c.sized(kind, rest, depth)
 	}
+	return nil, fmt.Errorf("%q is no reply", line)
+}
+
+// sized reads what follows the length of a bulk string or an array.
+func (c *conn) sized(kind byte, rest string, depth int) (any, error) {
 	n, err := strconv.Atoi(rest)
 	switch {
 	case err != nil || n < -1 || kind == '$' && n > maxBulk || kind == '*' && (n > maxArray || depth == 0):
-		return nil, fmt.Errorf("reply %q: its length is none, or too much", line)
+		return nil, fmt.Errorf("reply %c%s: its length is none, or too much", kind, rest)
 	case n < 0:
 		return nil, nil
 	case kind == '$':
@@ -91,7 +97,7 @@ func (c *conn) reply(depth int) (any, error) {
 			return nil, err
 		}
 		if string(b[n:]) != "\r\n" {
-			return nil, fmt.Errorf("reply %q: CRLF is missing behind it", line)
+			return nil, fmt.Errorf("reply %c%s: CRLF is missing behind it", kind, rest)
 		}
 		return string(b[:n]), nil
 	}
