@@ -46,6 +46,8 @@ type Config struct {
 	Version string // of the binary, shown to peers
 	Logger  *slog.Logger
 	Clock   Clock       // nil: the machine's
+	Network Network     // of the peers; nil: the machine's. With another one the node is simulated: it rests nowhere to let others run
+	Write   WriteHook   // nil; around each write to the log, and of a term or vote: simulates a disk
 	Removed func(error) // called once when the node is no member any more (wraps ErrRemoved): stop it in order; nil: Fatal
 	Fatal   func(error) // called once when the node must not go on (fail-stop); cmd prints the reason and exits
 }

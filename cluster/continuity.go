@@ -23,10 +23,11 @@ func (n *Node) openLog(dir string) error {
 			return err
 		}
 	}
-	bolt, err := openBolt(path)
+	opened, err := openBolt(path)
 	if err != nil {
 		return err
 	}
+	bolt := n.cfg.Write.around(opened)
 	n.logs = &logStore{bolt: bolt, path: path, disk: n.disk, onEntry: n.receipts.note, at: fsm.EntryTime, readable: fsm.CheckVersion}
 	n.logs.onConfiguration = func(index uint64, c raft.Configuration) { n.configs.noteStored(n.serverID(), index, c.Servers) }
 	n.stable = &stableStore{bolt: bolt, path: path, disk: n.disk, marks: &n.logs.marks}

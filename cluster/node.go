@@ -93,6 +93,7 @@ func Open(cfg Config, h Handler) (*Node, error) {
 	}
 	n.awake = newAwake(n.clock, cfg.Heartbeat)
 	n.receipts.clock = n.clock
+	n.pacing.off = cfg.Network != nil
 	n.disk = newDisk(n.clock, n.fatal)
 	if err := n.openStores(); err != nil {
 		n.closeStores()
@@ -147,7 +148,7 @@ func (n *Node) Start() error {
 	n.started = true
 	var err error
 	n.peers, err = listenPeers(peersConfig{
-		Listen: n.cfg.self().Peer, Self: n.cfg.self(), RaftID: n.raftID, Insecure: n.cfg.Insecure,
+		Listen: n.cfg.self().Peer, Self: n.cfg.self(), RaftID: n.raftID, Insecure: n.cfg.Insecure, Network: n.cfg.Network,
 		Lineage: n.allegiance, Lookup: n.lookup, Known: n.known, Hello: n.noteHello, Logger: n.log,
 		Handlers: map[uint8]rpcHandler{
 			kindForward: n.answerForward,

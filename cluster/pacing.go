@@ -10,6 +10,7 @@ import (
 // scheduler, some milliseconds, from a thread that would answer a client; many short
 // rests give it up sooner. An install takes about half as long again.
 type pacing struct {
+	off   bool // there is nobody to give way to
 	mu    sync.Mutex
 	since time.Time // when the newest rest ended
 }
@@ -21,6 +22,9 @@ const (
 
 // step rests if enough was done since the last time.
 func (p *pacing) step() {
+	if p.off {
+		return
+	}
 	p.mu.Lock()
 	rest := restAfter(time.Since(p.since))
 	p.mu.Unlock()

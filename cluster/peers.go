@@ -45,6 +45,7 @@ type peersConfig struct {
 	Self     Member // Self.Peer is the address told to raft
 	RaftID   string
 	Insecure bool // peers.insecure
+	Network  Network
 
 	Lineage  func() lineage
 	Lookup   func(addr string) (raftID string)              // by raft's configuration; "" if unknown
@@ -92,11 +93,10 @@ func listenPeers(cfg peersConfig) (*peers, error) {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	lc := net.ListenConfig{
-		KeepAliveConfig: keepAlive,
-		Control:         guard(cfg.Insecure, cfg.Listen),
+	if cfg.Network == nil {
+		cfg.Network = machineNetwork{cfg.Insecure}
 	}
-	ln, err := lc.Listen(ctx, "tcp", cfg.Listen)
+	ln, err := cfg.Network.Listen(ctx, cfg.Listen)
 	if err != nil {
 		cancel()
 		return nil, fmt.Errorf("listen on peer address %q: %w", cfg.Listen, err)

@@ -45,7 +45,6 @@ func (p *peers) accept() {
 // serve makes the handshake and hands the connection to who it is for.
 func (p *peers) serve(conn net.Conn) {
 	defer p.wg.Done()
-	setUserTimeout(conn)
 	conn.SetDeadline(time.Now().Add(handshakeTimeout))
 	h, err := p.answer(conn)
 	<-p.handshakes
