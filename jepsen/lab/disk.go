@@ -1,14 +1,11 @@
 package lab
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"sync"
-	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -21,7 +18,7 @@ type disk struct {
 	mu     sync.Mutex
 	dark   bool // the power is cut
 	full   bool
-	frozen func() error // thaws
+	frozen bool
 }
 
 const diskBytes = 512 << 20 // of which only what is written takes space
@@ -55,15 +52,9 @@ func (d *disk) detach() error { return command("", "umount", d.mount) }
 // cut is the moment the power goes: from now on nothing reaches the disk, and what
 // was not synced is lost.
 func (d *disk) cut() error {
-	fd, err := unix.Open(d.mount, unix.O_RDONLY|unix.O_DIRECTORY, 0)
-	if err != nil {
+	const shutdown, noLogFlush = 0x8004587d, 2 // EXT4_IOC_SHUTDOWN
+	if err := d.ioctl(shutdown, noLogFlush); err != nil {
 		return err
-	}
-	defer unix.Close(fd)
-	const shutdown = 0x8004587d // EXT4_IOC_SHUTDOWN
-	noLogFlush := uint32(2)
-	if _, _, e := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), shutdown, uintptr(unsafe.Pointer(&noLogFlush))); e != 0 {
-		return fmt.Errorf("cut the power of %s: %w", d.mount, e)
 	}
 	d.mu.Lock()
 	d.dark = true
@@ -134,53 +125,53 @@ func (d *disk) drain() error {
 
 func (d *disk) filler() string { return filepath.Join(d.mount, "filler") }
 
-// freeze makes every write wait until thaw. A process of its own holds the disk
-// frozen for as long as this one holds its input open: it thaws whatever happens.
+// freeze makes every write wait until thaw.
 func (d *disk) freeze() error {
+	if err := tellGuard("thaw", d.image); err != nil {
+		return err
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.frozen != nil {
+	if d.frozen {
 		return nil
 	}
-	holder := exec.Command("sh", "-c", `fsfreeze -f "$0" && echo frozen; cat; fsfreeze -u "$0"`, d.mount)
-	holder.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	hold, err := holder.StdinPipe()
-	if err != nil {
-		return err
-	}
-	said, err := holder.StdoutPipe()
-	if err == nil {
-		err = holder.Start()
-	}
-	if err != nil {
-		return err
-	}
-	if line, _ := bufio.NewReader(said).ReadString('\n'); line != "frozen\n" {
-		hold.Close()
-		holder.Wait()
-		return fmt.Errorf("freeze %s: %q", d.mount, line)
-	}
-	d.frozen = func() error {
-		hold.Close()
-		return holder.Wait()
-	}
-	return nil
+	const freeze = 0xc0045877 // FIFREEZE
+	err := d.ioctl(freeze, 0)
+	d.frozen = err == nil
+	return err
 }
 
 func (d *disk) thaw() error {
 	d.mu.Lock()
-	thaw := d.frozen
-	d.frozen = nil
-	d.mu.Unlock()
-	if thaw == nil {
+	defer d.mu.Unlock()
+	if !d.frozen {
 		return nil
 	}
-	return thaw()
+	const thaw = 0xc0045878 // FITHAW
+	err := d.ioctl(thaw, 0)
+	d.frozen = err != nil
+	return err
 }
+
+// ioctl is one on the file system.
+func (d *disk) ioctl(request, flags uint32) error {
+	fd, err := unix.Open(d.mount, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	if _, _, e := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), uintptr(request), uintptr(unsafe.Pointer(&flags))); e != 0 {
+		return fmt.Errorf("ioctl %#x of %s: %w", request, d.mount, e)
+	}
+	return nil
+}
+
+// heal ends all that was done to the disk. If the power is cut, nobody uses it.
+func (d *disk) heal() error { return errors.Join(d.thaw(), d.back(), d.drain()) }
 
 // well says that the disk takes writes.
 func (d *disk) well() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return !d.dark && !d.full && d.frozen == nil
+	return !d.dark && !d.full && !d.frozen
 }

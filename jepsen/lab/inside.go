@@ -24,16 +24,20 @@ func Enter() (int, error) {
 	if err := able(); err != nil {
 		return 0, err
 	}
-	cmd := exec.Command("unshare", append([]string{
-		"-n", "-m", "-p", "-f", "--kill-child", "--mount-proc", "--propagation", "private",
-		"/proc/self/exe"}, os.Args[1:]...)...)
 	self, err := os.Executable()
 	if err != nil {
 		return 0, err
 	}
-	cmd.Args[len(cmd.Args)-len(os.Args)] = self
+	tell, ended, err := startGuard()
+	if err != nil {
+		return 0, err
+	}
+	defer ended()
+	cmd := exec.Command("unshare", append([]string{
+		"-n", "-m", "-p", "-f", "--kill-child", "--mount-proc", "--propagation", "private", self}, os.Args[1:]...)...)
 	cmd.Env = append(os.Environ(), insideEnv+"=1")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.ExtraFiles = []*os.File{tell} // guardFD
 	cmd.SysProcAttr = &unix.SysProcAttr{Pdeathsig: unix.SIGKILL}
 	err = cmd.Run()
 	var exit *exec.ExitError
@@ -48,26 +52,12 @@ func able() error {
 	if os.Geteuid() != 0 {
 		return fmt.Errorf("%w: namespaces need root", ErrUnable)
 	}
-	for _, tool := range []string{"unshare", "nsenter", "ip", "nft"} {
+	for _, tool := range []string{"unshare", "nsenter", "ip", "ss", "nft", "sysctl"} {
 		if _, err := exec.LookPath(tool); err != nil {
-			return fmt.Errorf("%w: %s is not installed (apt-get install util-linux iproute2 nftables)", ErrUnable, tool)
+			return fmt.Errorf("%w: %s is not installed (apt-get install util-linux iproute2 nftables procps)", ErrUnable, tool)
 		}
 	}
 	return nil
-}
-
-// prepare makes the private namespaces fit for a lab.
-func prepare() error {
-	if !Inside() {
-		return errors.New("a lab is opened in namespaces of its own: call Enter first")
-	}
-	if err := unix.Mount("none", "/run", "tmpfs", 0, ""); err != nil {
-		return fmt.Errorf("mount a /run of its own: %w", err)
-	}
-	if err := os.Mkdir("/run/netns", 0o755); err != nil {
-		return err
-	}
-	return command("", "ip", "link", "set", "lo", "up")
 }
 
 // command runs a program with an input and waits for its success.
@@ -78,9 +68,4 @@ func command(input, name string, args ...string) error {
 		return fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, out)
 	}
 	return nil
-}
-
-// within runs a program in a network namespace.
-func within(netns, input, name string, args ...string) error {
-	return command(input, "nsenter", append([]string{"--net=/run/netns/" + netns, name}, args...)...)
 }

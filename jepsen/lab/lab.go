@@ -16,7 +16,7 @@ import (
 type Ability string
 
 const (
-	Netns    Ability = "netns"    // cuts per direction and port, by nft in namespaces
+	Netns    Ability = "netns"    // cuts per direction and port
 	Delay    Ability = "delay"    // delay, jitter and loss per link
 	PowerCut Ability = "powercut" // lose what was not synced
 	DiskFull Ability = "diskfull"
@@ -40,6 +40,7 @@ type Options struct {
 	Proxy    bool              // no namespaces: TCP proxies on loopback, even if namespaces would work
 	Env      map[string]string // for the nodes' processes
 	Binary   string            // limitd to run
+	Seed     uint64            // of what slow links draw
 }
 
 // Endpoint "client" stands for all clients, in cuts and delays.
@@ -82,7 +83,7 @@ type Network interface {
 // Node of a lab. A method that needs an ability the lab lacks returns ErrUnable.
 type Node interface {
 	ID() string
-	RESP() string // address as the configuration has it
+	RESP() string // address for clients, also from other nodes
 	Peer() string
 	Data() string // data directory
 

@@ -28,58 +28,6 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// echo is a program for nodes: it answers on both ports and writes what it is told
-// into its data directory.
-const echo = `package main
-
-import ("bufio"; "fmt"; "net"; "os"; "path/filepath"; "strings"; "time")
-
-func main() {
-	config, _ := os.ReadFile(os.Args[3])
-	data := strings.Split(strings.Split(string(config), "data = \"")[1], "\"")[0]
-	id := os.Args[5]
-	for _, part := range strings.Split(string(config), "[[node]]") {
-		if strings.Contains(part, fmt.Sprintf("id = %q", id)) { data = strings.Split(strings.Split(part, "data = \"")[1], "\"")[0] }
-	}
-	os.MkdirAll(data, 0o700)
-	for _, addr := range []string{"127.0.0.1:6380", ":7380"} {
-		ln, err := net.Listen("tcp", addr)
-		if err != nil { panic(err) }
-		go func() {
-			for {
-				c, err := ln.Accept()
-				if err != nil { return }
-				go func() {
-					in := bufio.NewReader(c)
-					for {
-						line, err := in.ReadString('\n')
-						if err != nil { return }
-						f := strings.Fields(line)
-						switch f[0] {
-						case "dial":
-							o, err := net.DialTimeout("tcp", f[1], 700*time.Millisecond)
-							if err == nil { o.Close() }
-							fmt.Fprintln(c, err == nil)
-						case "now":
-							begun := time.Now()
-							time.Sleep(50*time.Millisecond)
-							fmt.Fprintln(c, time.Now().UnixNano(), time.Since(begun).Milliseconds())
-						case "write", "sync":
-							w, err := os.OpenFile(filepath.Join(data, f[1]), os.O_CREATE|os.O_WRONLY, 0o600)
-							if err == nil { _, err = w.WriteString("x") }
-							if err == nil && f[0] == "sync" { err = w.Sync(); d, _ := os.Open(data); d.Sync() }
-							fmt.Fprintln(c, err == nil)
-						}
-					}
-				}()
-			}
-		}()
-	}
-	fmt.Println("ready")
-	select {}
-}
-`
-
 var opened struct {
 	Lab
 	dir string
@@ -95,11 +43,8 @@ func echoLab(t *testing.T) Lab {
 	if err != nil {
 		t.Fatal(err)
 	}
-	source, binary := filepath.Join(dir, "main.go"), filepath.Join(dir, "echo")
-	if err := os.WriteFile(source, []byte(echo), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := BuildWithClock(binary, source, "", dir); err != nil {
+	binary := filepath.Join(dir, "echo")
+	if err := BuildWithClock(binary, "./testdata/echo", "", dir); err != nil {
 		t.Fatal(err)
 	}
 	l, err := Open(Options{Dir: dir, Nodes: 3, Binary: binary, Disks: true, Clocks: true})

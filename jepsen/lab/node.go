@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -15,22 +15,22 @@ import (
 
 // node implements Node with a real process.
 type node struct {
-	id, host string
-	l        *lab
-	disk     *disk // nil: the data lies in a plain directory
-	clock    *wallClock
-	log      *os.File
+	id    string
+	l     *lab
+	disk  *disk      // nil: the data lies in a plain directory
+	clock *wallClock // nil: the machine's
+	quota *quota     // nil: none
+	log   *os.File
 
 	mu     sync.Mutex
 	p      *process
 	tracer *tracer
-	hurt   bool // writes are made to fail or wait
-	share  func()
+	tight  bool // the quota has a bound
 }
 
 func (n *node) ID() string   { return n.id }
-func (n *node) RESP() string { return fmt.Sprintf("%s:%d", n.host, respPort) }
-func (n *node) Peer() string { return fmt.Sprintf("%s:%d", n.host, peerPort) }
+func (n *node) RESP() string { return n.l.net.address(n.id, RESPPort) }
+func (n *node) Peer() string { return n.l.net.address(n.id, PeerPort) }
 func (n *node) Data() string { return filepath.Join(n.l.o.Dir, "data", n.id, "limitd") }
 
 func (n *node) Log() io.Reader {
@@ -42,30 +42,35 @@ func (n *node) Log() io.Reader {
 }
 
 func (n *node) Start(args ...string) error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.p != nil && n.p.running() {
+	if n.Running() {
 		return fmt.Errorf("%s runs already", n.id)
 	}
+	n.let() // what Inject began was for the process before
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	if n.disk != nil {
 		if err := n.disk.back(); err != nil {
 			return err
 		}
 	}
-	env := os.Environ()
+	prefix, env := n.l.net.place(n.id)
+	env = append(os.Environ(), env...)
 	for k, v := range n.l.o.Env {
 		env = append(env, k+"="+v)
 	}
 	if n.clock != nil {
 		env = append(env, wallEnv+"="+n.clock.file)
 	}
-	p, err := launch(n.id, n.log, env, n.l.o.Binary, append([]string{
+	p, err := launch(n.log, env, slices.Concat(prefix, []string{n.l.o.Binary,
 		"serve", "--config", filepath.Join(n.l.o.Dir, "config", n.id+".toml"), "--node", n.id,
-		"--trace", filepath.Join(n.l.o.Dir, "trace", n.id+".jsonl")}, args...)...)
+		"--trace", filepath.Join(n.l.o.Dir, "trace", n.id+".jsonl")}, args))
 	if err != nil {
 		return fmt.Errorf("start %s: %w", n.id, err)
 	}
 	n.p = p
+	if n.quota != nil {
+		return n.quota.hold(p.cmd.Process.Pid)
+	}
 	return nil
 }
 
@@ -131,183 +136,15 @@ func (n *node) pause(on bool) error {
 	return p.signal(sig)
 }
 
-// CPU gives the process a share of the time, by stopping it for the rest of every
-// 20 ms.
-func (n *node) CPU(share float64) error {
-	n.mu.Lock()
-	end := n.share
-	n.share = nil
-	n.mu.Unlock()
-	if end != nil {
-		end()
-	}
-	if share <= 0 || share >= 1 {
-		return nil
-	}
-	const period = 20 * time.Millisecond
-	stop, stopped := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(stopped)
-		for {
-			for _, turn := range []struct {
-				sig syscall.Signal
-				d   time.Duration
-			}{{syscall.SIGCONT, time.Duration(share * float64(period))}, {syscall.SIGSTOP, time.Duration((1 - share) * float64(period))}} {
-				if p := n.process(); p != nil {
-					p.signal(turn.sig)
-				}
-				select {
-				case <-stop:
-					if p := n.process(); p != nil {
-						p.signal(syscall.SIGCONT)
-					}
-					return
-				case <-time.After(turn.d):
-				}
-			}
-		}
-	}()
-	n.mu.Lock()
-	n.share = sync.OnceFunc(func() { close(stop); <-stopped })
-	n.mu.Unlock()
-	return nil
-}
-
-func (n *node) needsDisk() error {
-	if n.disk == nil {
-		return fmt.Errorf("%w: the lab was opened without disks", ErrUnable)
-	}
-	return nil
-}
-
-func (n *node) PowerCut() error {
-	if err := n.needsDisk(); err != nil {
-		return err
-	}
-	return errors.Join(n.disk.thaw(), n.disk.cut(), n.Kill())
-}
-
-func (n *node) Fill(leave int64) error {
-	if err := n.needsDisk(); err != nil {
-		return err
-	}
-	return n.disk.fill(leave)
-}
-
-func (n *node) Drain() error {
-	if err := n.needsDisk(); err != nil {
-		return err
-	}
-	return n.disk.drain()
-}
-
-func (n *node) Stall(on bool) error {
-	if err := n.needsDisk(); err != nil {
-		return err
-	}
-	if on {
-		return n.disk.freeze()
-	}
-	return n.disk.thaw()
-}
-
-func (n *node) Inject(spec string) error {
-	n.let()
-	p := n.process()
-	if spec == "" || p == nil {
-		return nil
-	}
-	if err := n.l.Able(SlowDisk); err != nil {
-		return err
-	}
-	call, _, _ := strings.Cut(spec, ":")
-	t, err := attach(p.cmd.Process.Pid, filepath.Join(n.Data(), "raft.db"), call, spec)
-	if err != nil {
-		return err
-	}
-	n.mu.Lock()
-	n.tracer, n.hurt = t, true
-	n.mu.Unlock()
-	return nil
-}
-
-// let ends what Inject began.
-func (n *node) let() {
-	n.mu.Lock()
-	t := n.tracer
-	n.tracer, n.hurt = nil, false
-	n.mu.Unlock()
-	if t != nil {
-		t.end()
-	}
-}
-
-func (n *node) Wipe() error {
-	if n.Running() {
-		return fmt.Errorf("%s runs: its disk is not wiped", n.id)
-	}
-	if n.disk != nil {
-		if err := n.disk.back(); err != nil {
-			return err
-		}
-	}
-	return os.RemoveAll(n.Data())
-}
-
-// Damage changes a file of the data directory as d says. A file that is not there
-// is an error.
-func (n *node) Damage(d Damage) error {
-	if n.Running() {
-		return fmt.Errorf("%s runs: its files are not damaged", n.id)
-	}
-	if n.disk != nil {
-		if err := n.disk.back(); err != nil {
-			return err
-		}
-	}
-	file := filepath.Join(n.Data(), d.File)
-	b, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	r := rand.New(rand.NewPCG(d.Seed, 1))
-	switch d.How {
-	case "flip":
-		b[r.IntN(len(b))] ^= 1 << r.IntN(8)
-	case "truncate":
-		b = b[:r.IntN(len(b))]
-	case "zero":
-		page := r.IntN((len(b) + 4095) / 4096)
-		clear(b[page*4096 : min(len(b), page*4096+4096)])
-	case "remove":
-		return os.Remove(file)
-	default:
-		return fmt.Errorf("damage %q: want flip, truncate, zero or remove", d.How)
-	}
-	return os.WriteFile(file, b, 0o600)
-}
-
-func (n *node) JumpWall(d time.Duration) error {
-	if n.clock == nil {
-		return n.l.Able(WallTime)
-	}
-	return n.clock.jump(d)
-}
-
-func (n *node) DriftWall(rate float64) error {
-	if n.clock == nil {
-		return n.l.Able(WallTime)
-	}
-	n.clock.drift(rate)
-	return nil
-}
-
 // heal ends every fault of the node but that it does not run.
 func (n *node) heal() error {
 	n.let()
-	err := n.CPU(0)
+	var err error
+	if n.quota != nil {
+		err = n.CPU(0)
+	}
 	if n.disk != nil {
-		err = errors.Join(err, n.disk.thaw(), n.disk.drain())
+		err = errors.Join(err, n.disk.heal())
 	}
 	if n.clock != nil {
 		n.clock.drift(1)
@@ -320,5 +157,17 @@ func (n *node) up() (process, disk bool) {
 	p := n.process()
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return p != nil && !p.paused && n.share == nil, !n.hurt && (n.disk == nil || n.disk.well())
+	return p != nil && !p.paused && !n.tight, n.tracer == nil && (n.disk == nil || n.disk.well())
+}
+
+// close ends the node and gives back what it had.
+func (n *node) close() error {
+	err := errors.Join(n.heal(), n.Kill())
+	if n.disk != nil {
+		err = errors.Join(err, n.disk.detach())
+	}
+	if n.quota != nil {
+		err = errors.Join(err, n.quota.close())
+	}
+	return errors.Join(err, n.log.Close())
 }

@@ -4,49 +4,52 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
+
+	"golang.org/x/sys/unix"
 
 	"limitd/jepsen/history"
 )
 
-// lab implements Lab in namespaces.
+// lab implements Lab.
 type lab struct {
-	o     Options
-	net   *bridge
-	nodes []*node
+	o      Options
+	net    network
+	nodes  []*node
+	unable map[Ability]error // what cannot be done here, and why
 }
 
 // Open makes the network, disks and configurations of a lab; no node runs yet. The
-// process must be Inside.
+// process must be Inside, unless proxies are the network: these need neither that nor
+// root, and Able says what is not to be had then.
 func Open(o Options) (Lab, error) {
-	if o.Proxy || o.Slow {
-		return nil, fmt.Errorf("%w: neither proxies nor slow links are built yet", ErrUnable)
+	if Inside() {
+		unix.CloseOnExec(guardFD)
+	} else if !o.Proxy {
+		return nil, errors.New("a lab is opened in namespaces of its own: call Enter first")
 	}
-	if err := prepare(); err != nil {
-		return nil, err
-	}
-	ids := make([]string, o.Nodes+o.Spare)
-	for i := range ids {
-		ids[i] = fmt.Sprintf("n%d", i+1)
-	}
-	net, err := newBridge(ids)
-	if err != nil {
-		return nil, err
-	}
-	l := &lab{o: o, net: net}
 	for _, dir := range []string{"data", "config", "trace", "log", "disk", "clock"} {
 		if err := os.MkdirAll(filepath.Join(o.Dir, dir), 0o755); err != nil {
 			return nil, err
 		}
 	}
+	l := &lab{o: o}
+	l.unable = l.abilities()
+	ids := make([]string, o.Nodes+o.Spare)
+	for i := range ids {
+		ids[i] = fmt.Sprintf("n%d", i+1)
+	}
+	var err error
+	if l.net, err = l.connect(ids); err != nil {
+		return nil, err
+	}
 	for _, id := range ids {
-		n, err := l.addNode(id)
-		if err != nil {
+		n := &node{id: id, l: l}
+		l.nodes = append(l.nodes, n)
+		if err := n.furnish(); err != nil {
 			return nil, errors.Join(fmt.Errorf("node %s: %w", id, err), l.Close())
 		}
-		l.nodes = append(l.nodes, n)
 	}
 	for i, n := range l.nodes {
 		if err := os.WriteFile(filepath.Join(o.Dir, "config", n.id+".toml"), []byte(l.config(i)), 0o600); err != nil {
@@ -56,40 +59,52 @@ func Open(o Options) (Lab, error) {
 	return l, nil
 }
 
-func (l *lab) addNode(id string) (n *node, err error) {
-	n = &node{id: id, host: l.net.hosts[id], l: l}
-	n.log, err = os.OpenFile(filepath.Join(l.o.Dir, "log", id+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		return nil, err
+// connect makes the network that the options ask for.
+func (l *lab) connect(ids []string) (network, error) {
+	switch {
+	case l.o.Proxy:
+		if ok, err := obeys(l.o.Binary); err != nil || !ok {
+			return nil, errors.Join(fmt.Errorf("%s: proxies need a binary that BuildWithClock built", l.o.Binary), err)
+		}
+		return newProxies(ids)
+	case l.o.Slow:
+		return newTaps(ids, l.o.Seed)
+	}
+	return newBridge(ids)
+}
+
+// furnish gives a node its log, disk, clock and quota, as far as they are to be had.
+func (n *node) furnish() (err error) {
+	o := n.l.o
+	if n.log, err = os.OpenFile(filepath.Join(o.Dir, "log", n.id+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600); err != nil {
+		return err
 	}
 	data := filepath.Dir(n.Data())
-	if l.o.Disks {
-		if n.disk, err = newDisk(filepath.Join(l.o.Dir, "disk", id+".img"), data); err != nil {
-			return nil, err
+	if n.l.unable[DiskFull] != nil {
+		err = os.MkdirAll(data, 0o700)
+	} else {
+		n.disk, err = newDisk(filepath.Join(o.Dir, "disk", n.id+".img"), data)
+	}
+	if err == nil && n.l.unable[WallTime] == nil {
+		n.clock, err = newWallClock(filepath.Join(o.Dir, "clock", n.id))
+	}
+	if err == nil && n.l.unable[CPUQuota] == nil {
+		if n.quota, err = newQuota(); errors.Is(err, ErrUnable) {
+			n.l.unable[CPUQuota], err = err, nil
 		}
-	} else if err := os.MkdirAll(data, 0o700); err != nil {
-		return nil, err
 	}
-	if l.o.Clocks {
-		n.clock, err = newWallClock(filepath.Join(l.o.Dir, "clock", id))
-	}
-	return n, err
+	return err
 }
 
 // config is the configuration file of the i-th node. It lists the first voters; a
-// spare lists itself too. All addresses for clients are loopback's, for the node that
-// reads the file: what others must know is the peer address.
+// spare lists itself too.
 func (l *lab) config(i int) string {
 	text := l.o.Settings + "\n[peers]\ninsecure = true\n"
 	for j, n := range l.nodes {
-		if j >= l.o.Nodes && j != i {
-			continue
+		if j < l.o.Nodes || j == i {
+			resp, peer := l.net.own(n.id)
+			text += fmt.Sprintf("\n[[node]]\nid = %q\nresp = %q\npeer = %q\ndata = %q\n", n.id, resp, peer, n.Data())
 		}
-		resp := fmt.Sprintf("127.0.0.1:%d", respPort)
-		if j != i {
-			resp = fmt.Sprintf("127.0.0.1:%d", respPort+1+j)
-		}
-		text += fmt.Sprintf("\n[[node]]\nid = %q\nresp = %q\npeer = %q\ndata = %q\n", n.id, resp, n.Peer(), n.Data())
 	}
 	return text
 }
@@ -112,29 +127,6 @@ func (l *lab) Node(id string) Node {
 	return l.nodes[i]
 }
 
-func (l *lab) Able(a Ability) error {
-	switch a {
-	case Netns, CPUQuota:
-		return nil
-	case PowerCut, DiskFull:
-		if !l.o.Disks {
-			return fmt.Errorf("%w: the lab was opened without disks", ErrUnable)
-		}
-		return nil
-	case SlowDisk:
-		if _, err := exec.LookPath("strace"); err != nil {
-			return fmt.Errorf("%w: strace is not installed (apt-get install strace)", ErrUnable)
-		}
-		return nil
-	case WallTime:
-		if !l.o.Clocks {
-			return fmt.Errorf("%w: the lab was opened without clocks", ErrUnable)
-		}
-		return nil
-	}
-	return fmt.Errorf("%w: %s is not built yet", ErrUnable, a)
-}
-
 func (l *lab) Health() map[string]history.NodeHealth {
 	all := map[string]history.NodeHealth{}
 	for _, n := range l.nodes {
@@ -151,7 +143,7 @@ func (l *lab) Health() map[string]history.NodeHealth {
 }
 
 func (l *lab) Heal() error {
-	err := l.net.Cut(nil)
+	err := errors.Join(l.net.Cut(nil), l.net.Shape(nil))
 	for _, n := range l.nodes {
 		err = errors.Join(err, n.heal())
 	}
@@ -159,13 +151,9 @@ func (l *lab) Heal() error {
 }
 
 func (l *lab) Close() error {
-	var err error
+	err := errors.Join(l.net.Cut(nil), l.net.Shape(nil))
 	for _, n := range l.nodes {
-		err = errors.Join(err, n.heal(), n.Kill())
-		if n.disk != nil {
-			err = errors.Join(err, n.disk.detach())
-		}
-		n.log.Close()
+		err = errors.Join(err, n.close())
 	}
-	return err
+	return errors.Join(err, l.net.close())
 }

@@ -10,10 +10,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// wallEnv names the file with a node's offset of the wall clock: 8 bytes, little
-// endian, ns. Only a binary that BuildWithClock built reads it.
-const wallEnv = "LIMITD_LAB_WALL"
-
 // wallClock is the offset of one node's wall clock.
 type wallClock struct {
 	file string
