@@ -110,5 +110,4 @@ func (e *Env) some(n int) []string {
 	return all[:min(n, len(all))]
 }
 
-func (e *Env) minority() int { return (len(e.Members.List()) - 1) / 2 }
 func (e *Env) majority() int { return len(e.Members.List())/2 + 1 }

@@ -120,7 +120,8 @@ func split(a, b []string, port lab.Port) (cuts []lab.Cut) {
 
 // ring leaves each node the neighbours that make a majority with it.
 func ring(all []string) (cuts []lab.Cut) {
-	n, reach := len(all), len(all)/4+1
+	n := len(all)
+	reach := (n/2 + 1) / 2 // neighbours on each side
 	if n <= 3 {
 		return split(all[:1], all[1:2], lab.AnyPort) // one link of a triangle
 	}

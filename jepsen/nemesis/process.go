@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -141,6 +140,3 @@ func (e *Env) pause(ctx context.Context, ids []string) error {
 func (e *Env) ask(patience time.Duration, args ...string) (any, error) {
 	return e.Ask.AskFor(patience, e.some(1)[0], args...)
 }
-
-// refused says that an error is a reply, and no broken connection.
-func refused(err error) bool { return err != nil && strings.HasPrefix(err.Error(), "ERR") }
