@@ -306,6 +306,13 @@ func (w *world) trouble() {
 	if w.leader != nil && w.r.IntN(3) > 0 {
 		n = w.leader
 	}
+	if w.bug == "ack-first" || w.bug == "doubt-refused" { // bugs of a leader that dies with a proposal in flight
+		if w.flight == nil || !w.busy || w.leader == nil {
+			w.after(ms/2, w.trouble)
+			return
+		}
+		n = w.leader
+	}
 	if n.up {
 		n.up = false
 		w.note()
