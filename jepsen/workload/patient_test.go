@@ -1,0 +1,106 @@
+package workload
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"limitd/jepsen/history"
+)
+
+// bucket answers as limitd does, for keys that are one client's.
+type bucket struct {
+	mu  sync.Mutex
+	tat map[string]time.Time
+}
+
+func (b *bucket) answer(_ string, cmd []string) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now, tat := time.Now(), b.tat[cmd[1]]
+	if tat.Before(now) {
+		tat = now
+	}
+	if cmd[0] == "PTTL" {
+		return fmt.Sprintf(":%d\r\n", (tat.Sub(now)+time.Millisecond-1)/time.Millisecond)
+	}
+	var n [4]int64
+	for i := range n {
+		n[i], _ = strconv.ParseInt(cmd[2+i], 10, 64)
+	}
+	interval := time.Duration(n[2]) * time.Second / time.Duration(n[1])
+	wait := tat.Add(interval * time.Duration(n[3]-n[0]-1)).Sub(now)
+	if wait <= 0 {
+		b.tat[cmd[1]] = tat.Add(interval * time.Duration(n[3]))
+		return allow("", cmd)
+	}
+	return fmt.Sprintf("*5\r\n:1\r\n:%d\r\n:0\r\n:%d\r\n:1\r\n", n[0]+1, (wait+time.Second-1)/time.Second)
+}
+
+// An answer takes no time here, so that waits are exact to the nanosecond: who waits as
+// he was told is admitted, in full seconds and in milliseconds, and who waits a bit
+// less is not.
+func TestTheWaitIsTheOneThatWasTold(t *testing.T) {
+	b := &bucket{tat: map[string]time.Time{}}
+	const workers = 5 // of which two are patient
+	events := runFor(t, 5*time.Minute, &fake{answer: func(node string, cmd []string) string {
+		if slices.Contains([]string{"CL.THROTTLE", "PTTL"}, cmd[0]) && strings.HasPrefix(cmd[1], "own") {
+			return b.answer(node, cmd)
+		}
+		return allow(node, cmd)
+	}}, Config{Seed: 3, Workers: workers, Rate: 50})
+
+	type denial struct {
+		at, seconds int64
+		cmd         []string
+	}
+	denied := map[string]denial{} // by key
+	waits := map[string]int{}
+	cmds := map[uint64][]string{}
+	for _, e := range events {
+		if !strings.HasPrefix(e.Key, "own") {
+			continue
+		}
+		if e.Type == history.Invoke {
+			cmds[e.Tag] = e.Cmd
+			continue
+		}
+		if e.F != "take" {
+			continue
+		}
+		limited := e.Reply.([]any)[0] == int64(1)
+		d, again := denied[e.Key]
+		delete(denied, e.Key)
+		if !again {
+			if limited {
+				denied[e.Key] = denial{e.Time, e.Reply.([]any)[3].(int64), cmds[e.Tag]}
+			}
+			continue
+		}
+		if !slices.Equal(d.cmd, cmds[e.Tag]) {
+			t.Fatalf("denied %q, asked again %q", d.cmd, cmds[e.Tag])
+		}
+		waited := e.Time - d.at
+		switch {
+		case limited && waited < d.seconds*1e9:
+			waits["early"]++
+		case limited:
+			t.Fatalf("event %d: denied after %d ns, told %d s", e.Index, waited, d.seconds)
+		case waited == d.seconds*1e9:
+			waits["seconds"]++
+		case waited < d.seconds*1e9:
+			waits["milliseconds"]++
+		default:
+			t.Fatalf("event %d: waited %d ns, told %d s", e.Index, waited, d.seconds)
+		}
+	}
+	for _, how := range []string{"seconds", "milliseconds", "early"} {
+		if waits[how] < 20 {
+			t.Errorf("%d waits of the kind %s in five minutes", waits[how], how)
+		}
+	}
+}
