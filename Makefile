@@ -24,7 +24,7 @@ build:
 # -count=1: what the binary is built from is no input that the test cache knows.
 test:
 	$(GO) test -race $$($(GO) list ./... | grep -v '/e2e$$')
-	$(GO) test -race -short -count=1 -timeout 10m ./e2e
+	$(GO) test -race -short -count=1 -timeout 10m -parallel 4 ./e2e
 
 # What is too long for `make test`.
 ci: lint failpoint nextformat fuzz jepsen e2e

@@ -3,27 +3,16 @@ package e2e
 import (
 	"context"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 )
 
-// crashing builds limitd with its crash points.
-func crashing(t *testing.T) string {
-	t.Helper()
-	bin := filepath.Join(t.TempDir(), "limitd-failpoint")
-	build := exec.Command("go", "build", "-buildvcs=false", "-tags", "failpoint", "-o", bin, "limitd/cmd/limitd")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build with crash points: %v\n%s", err, out)
-	}
-	return bin
-}
-
 // startCrashing starts a node that kills itself at a crash point.
 func (c *cluster) startCrashing(bin string, nd *node, point string) {
 	c.t.Helper()
-	nd.process = launchBinary(c.t, bin, []string{"LIMITD_FAILPOINT=" + point}, c.dir, nd.id, "serve", "--config", c.file, "--node", nd.id)
+	nd.process = launchBinary(c.t, bin, []string{"LIMITD_FAILPOINT=" + point}, c.dir, nd.id, nd.args...)
 }
 
 // died waits until the node has killed itself.
@@ -37,11 +26,12 @@ func died(t *testing.T, nd *node, point string) {
 // TestACrashWhileASnapshotIsWrittenLosesNothing: at each step of a snapshot, and
 // of saving one, the node dies right after admissions were answered.
 func TestACrashWhileASnapshotIsWrittenLosesNothing(t *testing.T) {
+	t.Parallel()
 	points := []string{"commit.begin", "commit.put", "commit.done", "save.written", "save.synced", "save.renamed"}
 	if testing.Short() {
 		points = []string{"commit.put", "commit.done"}
 	}
-	bin := crashing(t)
+	bin := buildWith(t, "failpoint")
 	c := newCluster(t, 1, "")
 	nd := c.nodes[0]
 	const limit = 1_000_000
@@ -66,11 +56,18 @@ func TestACrashWhileASnapshotIsWrittenLosesNothing(t *testing.T) {
 // TestACrashWhileASnapshotIsInstalledLosesNothing: a follower that is far behind
 // gets the leader's snapshot and dies at each step of putting it in place.
 func TestACrashWhileASnapshotIsInstalledLosesNothing(t *testing.T) {
+	t.Parallel()
+	bin := buildWith(t, "failpoint")
+	points := []string{"install.begin", "install.batch", "install.built", "install.synced", "install.swapped", "install.hooked"}
 	if testing.Short() {
-		t.Skip("NOT TESTED in the short form: it takes the log's 10,240 entries to need a snapshot")
+		points = []string{"install.built", "install.swapped"}
 	}
-	bin := crashing(t)
-	c := startCluster(t, 3)
+	c := newCluster(t, 3, "")
+	const kept = 100 // entries of the log behind a snapshot
+	for _, nd := range c.nodes {
+		nd.args = append(nd.args, "--snapshot-every", strconv.Itoa(kept))
+	}
+	c.startAll()
 	leader := c.leader()
 	victim := c.others(leader)[0]
 	const limit = 1_000_000
@@ -80,10 +77,10 @@ func TestACrashWhileASnapshotIsInstalledLosesNothing(t *testing.T) {
 	victim.terminate()
 
 	// One entry per call, more of them than the log keeps behind a snapshot.
-	for range 11_000 {
+	for range 5 * kept {
 		all.call(leader.r, "k", limit)
 	}
-	if all.allowed < 11_000 {
+	if all.allowed < 5*kept {
 		t.Fatalf("%v", all)
 	}
 	if err := leader.r.Do(context.Background(), "RL.SNAPSHOT", "SAVE").Err(); err != nil {
@@ -93,7 +90,7 @@ func TestACrashWhileASnapshotIsInstalledLosesNothing(t *testing.T) {
 	if err := os.CopyFS(behind, os.DirFS(victim.data)); err != nil {
 		t.Fatal(err)
 	}
-	for _, point := range []string{"install.begin", "install.batch", "install.built", "install.synced", "install.swapped", "install.hooked"} {
+	for _, point := range points {
 		if err := os.RemoveAll(victim.data); err != nil {
 			t.Fatal(err)
 		}

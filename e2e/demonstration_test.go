@@ -17,6 +17,7 @@ import (
 // person would try it: `limitd local`, three kinds of clients against three
 // nodes, kill -9 of the leader, and the printed line to start it again.
 func TestCountGoesOnWhereItWasAfterKillOfTheLeader(t *testing.T) {
+	t.Parallel()
 	const limit = 16
 	dir := t.TempDir()
 	port := reserveLocal(t, 3)

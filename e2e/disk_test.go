@@ -10,6 +10,7 @@ import (
 // TestNodeWhoseDiskFailsStopsAndSaysWhy: a node that cannot keep what it
 // promises stops by itself, the others go on, and it is back when its disk is.
 func TestNodeWhoseDiskFailsStopsAndSaysWhy(t *testing.T) {
+	t.Parallel()
 	const limit = 1_000_000
 	d := newDisk(t, "")
 	c := newCluster(t, 3, "")

@@ -10,6 +10,10 @@
 // TestChurn does everything at once, in random order; `make churn` runs it for
 // longer, and its flag -seed repeats what it did.
 //
+// Most tests wait rather than work, so they run side by side: give -parallel twice as
+// many as there are cores. What bounds a time allows for what the machine was late by
+// meanwhile (machine_test.go), so that a bound in seconds can be a close one.
+//
 // With -short each test does the same with fewer calls and fewer rounds. The few
 // that take minutes are left out, and say NOT TESTED.
 package e2e

@@ -21,6 +21,7 @@ func TestRollingRestartUnderLoad(t *testing.T) {
 		rounds = 1
 	}
 	c := startCluster(t, 3)
+	began := time.Now()
 	l := startLoad(t, "drained", limit, 8, c.nodes[0].resp, c.nodes[1].resp, c.nodes[2].resp)
 	for range rounds {
 		for _, nd := range c.nodes {
@@ -45,15 +46,16 @@ func TestRollingRestartUnderLoad(t *testing.T) {
 	l.end()
 	all := l.sum()
 	t.Log(all)
-	if all.inDoubt > 0 || len(all.strange) > 0 || all.denied > 0 {
-		t.Errorf("an orderly stop left calls in doubt: %v", all)
+	undoubted(t, "after orderly stops", all, began)
+	if len(all.strange) > 0 || all.denied > 0 {
+		t.Errorf("calls were answered otherwise: %v", all)
 	}
 	if all.broken > 0 {
 		t.Errorf("%d calls were not answered", all.broken)
 	}
 	left := c.nodes[0].r.mustThrottle("drained", limit-1, 1, 3600, 0)[2]
-	if left != limit-all.allowed {
-		t.Errorf("%d left, want %d: calls were charged and not answered (%v)", left, limit-all.allowed, all)
+	if most := limit - all.allowed; left > most || left < most-all.inDoubt {
+		t.Errorf("%d left, want %d: calls were charged and not answered (%v)", left, most, all)
 	}
 	c.awaitSameHash(c.nodes...)
 }
@@ -84,7 +86,7 @@ func TestLeaderThatStopsHandsOver(t *testing.T) {
 	if err := leader.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	slowest := time.Duration(0)
+	stopped, slowest := time.Now(), time.Duration(0)
 	for leader.running() {
 		began := time.Now()
 		other.r.mustThrottle("handed over", 1_000_000, 1, 3600, 1)
@@ -93,9 +95,7 @@ func TestLeaderThatStopsHandsOver(t *testing.T) {
 	if code := leader.exitCode(); code != 0 {
 		t.Errorf("the leader ended with code %d", code)
 	}
-	if slowest > 900*time.Millisecond { // an election takes 1 s at least
-		t.Errorf("a call at another node took %v while the leader stopped", slowest)
-	}
+	within(t, "the slowest call while the leader stopped", 900*time.Millisecond, slowest, stopped) // an election takes 1 s at least
 }
 
 // TestSecondSignalStopsAtOnce: a stop that takes its time can be cut short.
@@ -112,9 +112,7 @@ func TestSecondSignalStopsAtOnce(t *testing.T) {
 	}
 	began := time.Now()
 	leader.wait(10 * time.Second)
-	if took := time.Since(began); took > time.Second {
-		t.Errorf("the second signal took %v", took)
-	}
+	within(t, "a stop by a second signal", time.Second, time.Since(began), began)
 }
 
 // TestLeaderThatStopsKeepsAnswering: clients of a leader that was told to stop

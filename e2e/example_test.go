@@ -11,6 +11,7 @@ import (
 // TestExampleConfigurationRuns starts the nodes of cluster.example.toml as the
 // file says, on other ports.
 func TestExampleConfigurationRuns(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile("../cluster.example.toml")
 	if err != nil {
 		t.Fatal(err)

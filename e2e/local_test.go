@@ -25,6 +25,7 @@ func startLocal(t *testing.T, dir string, port, nodes int) *process {
 }
 
 func TestNoNodeOutlivesLocal(t *testing.T) {
+	t.Parallel()
 	port := reserveLocal(t, 3)
 	p := startLocal(t, t.TempDir(), port, 3)
 	pids := printedPIDs(t, p.out.String())
@@ -42,6 +43,7 @@ func TestNoNodeOutlivesLocal(t *testing.T) {
 // TestCtrlCInATerminalReachesTheNodesInOrder: the terminal signals the whole
 // foreground process group; the nodes must not be in it.
 func TestCtrlCInATerminalReachesTheNodesInOrder(t *testing.T) {
+	t.Parallel()
 	port := reserveLocal(t, 3)
 	p := startLocal(t, t.TempDir(), port, 3)
 	group, err := syscall.Getpgid(p.pid())
@@ -60,6 +62,7 @@ func TestCtrlCInATerminalReachesTheNodesInOrder(t *testing.T) {
 }
 
 func TestLocalGoesOnWithItsData(t *testing.T) {
+	t.Parallel()
 	dir, port := t.TempDir(), reserveLocal(t, 1)
 	for round := range int64(2) {
 		p := startLocal(t, dir, port, 1)
@@ -75,6 +78,7 @@ func TestLocalGoesOnWithItsData(t *testing.T) {
 }
 
 func TestLocalSaysWhichNodeCannotStart(t *testing.T) {
+	t.Parallel()
 	port := reserveLocal(t, 3)
 	taken, err := net.Listen("tcp", addr(port+1001)) // n2's peer port
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 // step must find exactly what the steps before have left. The last one finds what
 // the backup held.
 func TestOperateDocument(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("NOT TESTED in the short form: it starts 14 nodes, one after the other")
 	}

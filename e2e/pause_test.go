@@ -11,6 +11,7 @@ import (
 // (as a suspended machine or a long stall does), lets the others go on, and lets
 // it wake up in the middle of what it was doing.
 func TestPausedNodesComeBackWithoutHarm(t *testing.T) {
+	t.Parallel()
 	rounds := 6
 	if testing.Short() {
 		rounds = 2

@@ -11,6 +11,7 @@ import (
 // TestThePowerCutOfThisTestLosesWhatWasNotSynced: a cut that lost nothing would
 // prove nothing.
 func TestThePowerCutOfThisTestLosesWhatWasNotSynced(t *testing.T) {
+	t.Parallel()
 	d := newDisk(t, "")
 	write := func(name string, sync bool) {
 		f, err := os.Create(filepath.Join(d.mount, name))
@@ -42,6 +43,7 @@ func TestThePowerCutOfThisTestLosesWhatWasNotSynced(t *testing.T) {
 // TestPowerCutOfAllNodesKeepsEveryAnsweredAdmission cuts the power of all three
 // at once, right after a reply and under load, and does the sum.
 func TestPowerCutOfAllNodesKeepsEveryAnsweredAdmission(t *testing.T) {
+	t.Parallel()
 	rounds := 5
 	if testing.Short() {
 		rounds = 2

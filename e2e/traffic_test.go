@@ -11,8 +11,9 @@ import (
 // traffic is clients that call many keys through many nodes, each with a
 // connection of its own and a moment between two calls, and a tally for each key.
 type traffic struct {
-	t   testing.TB
-	end func() // stops the clients
+	t     testing.TB
+	began time.Time
+	end   func() // stops the clients
 
 	mu       sync.Mutex
 	limits   map[string]int64
@@ -43,7 +44,7 @@ func twoKeys(r *rand.Rand) (string, int64) {
 // answered. Not all nodes have to run.
 func startTraffic(t testing.TB, perNode int, next pick, nodes ...*node) *traffic {
 	t.Helper()
-	tr := &traffic{t: t, limits: map[string]int64{}, tallies: map[string]*tally{}, admitted: time.Now()}
+	tr := &traffic{t: t, began: time.Now(), limits: map[string]int64{}, tallies: map[string]*tally{}, admitted: time.Now()}
 	stop := make(chan struct{})
 	var clients sync.WaitGroup
 	tr.end = sync.OnceFunc(func() {

@@ -3,23 +3,11 @@ package e2e
 import (
 	"context"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"testing"
 	"time"
 )
-
-// buildWith builds limitd with a build tag.
-func buildWith(t testing.TB, tag string) string {
-	t.Helper()
-	bin := filepath.Join(t.TempDir(), "limitd-"+tag)
-	build := exec.Command("go", "build", "-buildvcs=false", "-tags", tag, "-o", bin, "limitd/cmd/limitd")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build limitd with tag %s: %v\n%s", tag, err, out)
-	}
-	return bin
-}
 
 // startBuild starts a node with another build of limitd.
 func (c *cluster) startBuild(bin string, nd *node) {
@@ -60,9 +48,11 @@ func (l *load) awaitMore(t testing.TB, n int64, when string) {
 // last old node does not read is not written while it is there; then it is. A node
 // that goes back after that cannot read its log, and says so; the others go on.
 func TestRollingUpgradeUnderLoad(t *testing.T) {
+	t.Parallel()
 	const limit = 1_000_000
 	next := buildWith(t, "nextformat")
 	c := startCluster(t, 3)
+	began := time.Now()
 	l := startLoad(t, "upgraded", limit, 4, c.nodes[0].resp, c.nodes[1].resp, c.nodes[2].resp)
 	first, last := c.nodes[0], c.nodes[2]
 	for _, nd := range c.nodes {
@@ -100,10 +90,11 @@ func TestRollingUpgradeUnderLoad(t *testing.T) {
 	l.end()
 	all := l.sum()
 	t.Log(all)
-	if all.inDoubt > 0 || all.broken > 0 || len(all.strange) > 0 || all.denied > 0 {
-		t.Errorf("an upgrade left calls in doubt, or without an answer: %v", all)
+	undoubted(t, "after an upgrade", all, began)
+	if all.broken > 0 || len(all.strange) > 0 || all.denied > 0 {
+		t.Errorf("an upgrade left calls without an answer: %v", all)
 	}
-	if left := victim.r.mustThrottle("upgraded", limit-1, 1, 3600, 0)[2]; left != limit-all.allowed {
+	if left := victim.r.mustThrottle("upgraded", limit-1, 1, 3600, 0)[2]; left > limit-all.allowed || left < limit-all.allowed-all.inDoubt {
 		t.Errorf("%d left, want %d: calls were charged and not answered (%v)", left, limit-all.allowed, all)
 	}
 	c.awaitSameHash(c.nodes...)

@@ -11,6 +11,7 @@ import (
 )
 
 func TestThrottleVerbAnswersByItsExitCode(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 1)
 	at := c.nodes[0].resp
 	for _, tc := range []struct {
@@ -54,6 +55,7 @@ type nodeRow struct {
 }
 
 func TestClusterVerbs(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 3)
 	leader := c.leader()
 	other := c.others(leader)[0]
@@ -102,6 +104,7 @@ func TestClusterVerbs(t *testing.T) {
 }
 
 func TestSavedSnapshotsOfTwoNodesAreTheSameBytes(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 3)
 	for _, key := range []string{"a", "b", "c\x00\xff"} {
 		c.nodes[0].r.mustThrottle(key, 10, 1, 3600, 1)
@@ -146,6 +149,7 @@ func TestSavedSnapshotsOfTwoNodesAreTheSameBytes(t *testing.T) {
 }
 
 func TestConfigCheckNamesKeyAndLine(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "c.toml")
 	if err := os.WriteFile(file, []byte("[raft]\nlease = \"9s\"\n[limits]\nmax_key = 0\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -167,6 +171,7 @@ func TestConfigCheckNamesKeyAndLine(t *testing.T) {
 }
 
 func TestEveryVerbHasHelpWithAnExample(t *testing.T) {
+	t.Parallel()
 	for _, verb := range []string{"serve", "local", "cluster status", "cluster nodes", "cluster wait", "cluster join", "cluster promote", "cluster demote", "cluster remove", "cluster leave", "cluster transfer", "throttle", "snapshot save", "snapshot inspect", "config check", "version"} {
 		stdout, _, code := limitd(t, append(strings.Fields(verb), "--help")...)
 		if code != 0 || !strings.Contains(stdout, "Examples:\n  limitd "+verb) {
