@@ -15,13 +15,14 @@ import (
 // guardFD is the guard's input, in a process that Enter started.
 const guardFD = 3
 
-// guardScript takes lines until nobody can write more.
+// guardScript takes lines until nobody can write more, and thaws first: until then a
+// killed process may be held in the kernel, and in its group.
 //
 //	thaw IMAGE      the file system in this file, if it is still mounted somewhere
 //	rmdir CGROUP
 const guardScript = `trap '' INT TERM HUP
 told=$(cat)
-echo "$told" | sort -u | while read -r verb what; do
+echo "$told" | sort -ru | while read -r verb what; do
 	case $verb in
 	thaw)
 		for loop in /sys/block/loop*; do
@@ -29,7 +30,7 @@ echo "$told" | sort -u | while read -r verb what; do
 			mount -t ext4 "/dev/${loop##*/}" /mnt && { fsfreeze -u /mnt; umount /mnt; }
 		done ;;
 	rmdir)
-		for try in 1 2 3 4 5; do test -d "$what" || break; rmdir "$what" && break; sleep 0.2; done ;;
+		for try in $(seq 50); do test -d "$what" || break; rmdir "$what" && break; sleep 0.2; done ;;
 	esac
 done 2>/dev/null`
 
