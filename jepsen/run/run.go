@@ -51,6 +51,8 @@ type runner struct {
 	lab lab.Lab
 	rec *history.Recorder
 	env *nemesis.Env
+
+	machine machine
 }
 
 // Run makes a run in o.Dir. The process must be inside a lab's namespaces, but for
@@ -148,6 +150,8 @@ func (r *runner) act(nemeses []nemesis.Nemesis) (unsettled []string, err error) 
 	asking, silence := context.WithCancel(context.Background())
 	var clients, watchers sync.WaitGroup
 	clients.Go(func() { w.Run(asking) })
+	var probed error
+	watchers.Go(func() { probed = r.machine.watch(watching, r.o.Dir) })
 	watchers.Go(func() { r.watchHealth(watching) })
 	watchers.Go(func() { w.Watch(watching) })
 
@@ -159,7 +163,10 @@ func (r *runner) act(nemeses []nemesis.Nemesis) (unsettled []string, err error) 
 	stop()
 	watchers.Wait()
 
-	err = errors.Join(err, r.lab.Heal())
+	if late := r.machine.behind(); late > 0 {
+		fmt.Printf("the machine did not keep up for %.1f s of the run\n", late.Seconds())
+	}
+	err = errors.Join(err, probed, r.lab.Heal())
 	if err == nil && says == nil {
 		says = r.env.Operate()
 	}
