@@ -29,7 +29,8 @@ const again = 50 * time.Millisecond
 //	every node must answer for every key that was ever asked of,
 //	and all must come to the same chain hash at the same newest index.
 //
-// It says what did not. What it asks is in the history like all else.
+// It says what did not. What it asks is in the history like all else. It may be called
+// again, not at the same time.
 func (w *Workload) Drain(ctx context.Context) error {
 	nodes := w.c.Nodes()
 	if len(nodes) == 0 || len(nodes) > drainers {
@@ -44,8 +45,9 @@ func (w *Workload) Drain(ctx context.Context) error {
 	var all sync.WaitGroup
 	for i, node := range nodes {
 		all.Go(func() {
-			c := w.client(w.c.Workers*pipelined+i*drainPipelined, drainPipelined)
+			c := w.drains[i]
 			defer c.drop()
+			c.ns = 0
 			failed[i] = cmp.Or(c.everyKind(ctx, node, i), c.everyKey(ctx, node, used))
 		})
 	}

@@ -159,6 +159,26 @@ func TestTheEndWaitsForWhatComesBack(t *testing.T) {
 	})
 }
 
+// A process that is in doubt stays dead, over all drains of a run.
+func TestADrainMayComeAgain(t *testing.T) {
+	f := &fake{}
+	doubts := 3
+	f.answer = func(n string, cmd []string) string {
+		if doubts--; doubts > 0 {
+			return "-INDOUBT perhaps\r\n"
+		}
+		return allow(n, cmd)
+	}
+	w, end := f.start(t, Config{Nodes: func() []string { return []string{"n1"} }})
+	for range 2 {
+		doubts = 3
+		if err := w.Drain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	end()
+}
+
 func TestADrainOfTooManyNodes(t *testing.T) {
 	for _, n := range []int{0, drainers + 1} {
 		w, end := (&fake{}).start(t, Config{Nodes: func() []string { return make([]string, n) }})

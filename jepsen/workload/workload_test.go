@@ -42,7 +42,7 @@ func asked(events []history.Event, workers int) map[int][]string {
 // A failing seed that asks something else the next time is no seed.
 func TestASeedAsksTheSameWhateverIsAnswered(t *testing.T) {
 	config := Config{Seed: 42, Workers: 10, Rate: 500}
-	quiet := asked(runFor(t, 4*time.Second, &fake{}, config), 10)
+	quiet := asked(runFor(t, 3*time.Second, &fake{}, config), 10)
 	var n atomic.Int64
 	moody := &fake{down: map[string]bool{"n3": true}, answer: func(node string, cmd []string) string {
 		switch n.Add(1) % 50 {
@@ -53,7 +53,7 @@ func TestASeedAsksTheSameWhateverIsAnswered(t *testing.T) {
 		}
 		return allow(node, cmd)
 	}}
-	other := asked(runFor(t, 4*time.Second, moody, config), 10)
+	other := asked(runFor(t, 3*time.Second, moody, config), 10)
 	if len(quiet) != 7 || len(other) != 7 { // three are patient
 		t.Fatalf("%d and %d workers asked, want 7 each", len(quiet), len(other))
 	}
@@ -64,7 +64,7 @@ func TestASeedAsksTheSameWhateverIsAnswered(t *testing.T) {
 		}
 	}
 	config.Seed = 43
-	if reflect.DeepEqual(quiet, asked(runFor(t, 4*time.Second, &fake{}, config), 10)) {
+	if reflect.DeepEqual(quiet, asked(runFor(t, 3*time.Second, &fake{}, config), 10)) {
 		t.Error("another seed asks the same")
 	}
 }
@@ -112,7 +112,7 @@ func TestAKeyHasNoMoreClientsThanACrowd(t *testing.T) {
 		return allow(node, cmd)
 	}
 	open, most := map[string]int{}, map[string]int{}
-	for _, e := range runFor(t, time.Minute, f, Config{Workers: 32, Rate: 2000}) {
+	for _, e := range runFor(t, 20*time.Second, f, Config{Workers: 32, Rate: 2000}) {
 		k := fmt.Sprint(e.NS, e.Key)
 		if e.Type == history.Invoke {
 			open[k]++
