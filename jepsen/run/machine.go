@@ -2,8 +2,12 @@ package run
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 )
@@ -25,7 +29,24 @@ type machine struct {
 	late    time.Duration
 }
 
-// watch probes the disk under dir, and timers, until ctx ends.
+// mountProbe makes a disk as the nodes have theirs: an ext4 in a file. It goes with the
+// namespace.
+func mountProbe(dir string) (at string, err error) {
+	image, at := filepath.Join(dir, "disk", "probe.img"), filepath.Join(dir, "probe")
+	err = errors.Join(os.Mkdir(at, 0o700), os.WriteFile(image, nil, 0o600), os.Truncate(image, 16<<20))
+	for _, c := range [][]string{{"mkfs.ext4", "-q", "-F", image}, {"mount", "-o", "loop", image, at}} {
+		if err != nil {
+			break
+		}
+		var out []byte
+		if out, err = exec.Command(c[0], c[1:]...).CombinedOutput(); err != nil {
+			err = fmt.Errorf("%s: %w: %s", strings.Join(c, " "), err, out)
+		}
+	}
+	return at, err
+}
+
+// watch probes the disk at dir, and timers, until ctx ends.
 func (m *machine) watch(ctx context.Context, dir string) error {
 	f, err := os.Create(filepath.Join(dir, "probe"))
 	if err != nil {

@@ -145,13 +145,19 @@ func (r *runner) act(nemeses []nemesis.Nemesis) (unsettled []string, err error) 
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
+	probe := r.o.Dir
+	if !r.o.Proxy {
+		if probe, err = mountProbe(r.o.Dir); err != nil {
+			return nil, err
+		}
+	}
 	w := workload.New(c)
 	watching, stop := context.WithCancel(context.Background())
 	asking, silence := context.WithCancel(context.Background())
 	var clients, watchers sync.WaitGroup
 	clients.Go(func() { w.Run(asking) })
 	var probed error
-	watchers.Go(func() { probed = r.machine.watch(watching, r.o.Dir) })
+	watchers.Go(func() { probed = r.machine.watch(watching, probe) })
 	watchers.Go(func() { r.watchHealth(watching) })
 	watchers.Go(func() { w.Watch(watching) })
 
@@ -160,13 +166,8 @@ func (r *runner) act(nemeses []nemesis.Nemesis) (unsettled []string, err error) 
 	end()
 	silence()
 	clients.Wait()
-	stop()
-	watchers.Wait()
 
-	if late := r.machine.behind(); late > 0 {
-		fmt.Printf("the machine did not keep up for %.1f s of the run\n", late.Seconds())
-	}
-	err = errors.Join(err, probed, r.lab.Heal())
+	err = errors.Join(err, r.lab.Heal())
 	if err == nil && says == nil {
 		says = r.env.Operate()
 	}
@@ -174,6 +175,12 @@ func (r *runner) act(nemeses []nemesis.Nemesis) (unsettled []string, err error) 
 		draining, end := context.WithTimeout(context.Background(), drainTime)
 		says = w.Drain(draining)
 		end()
+	}
+	stop()
+	watchers.Wait()
+	err = errors.Join(err, probed)
+	if late := r.machine.behind(); late > 0 {
+		fmt.Printf("the machine did not keep up for %.1f s of the run\n", late.Seconds())
 	}
 	unsettled = r.env.Complaints()
 	if says != nil {

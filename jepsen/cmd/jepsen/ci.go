@@ -23,7 +23,7 @@ func ciVerb(args []string) (int, error) {
 	if err := flags(f, args, 0); err != nil {
 		return unknown, err
 	}
-	dir, err := os.MkdirTemp("", "limitd-jepsen-ci-")
+	dir, err := scratch("limitd-jepsen-ci-")
 	if err != nil {
 		return unknown, err
 	}

@@ -124,7 +124,7 @@ func attempt(o run.Options) (int, error) {
 // place makes the run directory.
 func place(o *run.Options) (err error) {
 	if o.Dir == "" {
-		o.Dir, err = os.MkdirTemp("", "limitd-jepsen-")
+		o.Dir, err = scratch("limitd-jepsen-")
 		return err
 	}
 	if o.Dir, err = filepath.Abs(o.Dir); err != nil {

@@ -53,7 +53,7 @@ func selftestVerb(args []string) (int, error) {
 	}
 	var err error
 	if *dir == "" {
-		*dir, err = os.MkdirTemp("", "limitd-selftest-")
+		*dir, err = scratch("limitd-selftest-")
 	} else {
 		err = os.MkdirAll(*dir, 0o755)
 	}
