@@ -10,6 +10,9 @@ import (
 	"time"
 )
 
+// slack is how far a reading may lag behind.
+const slack = 2 * time.Second
+
 // The wall clock of one node moves; its monotonic one and the machine's do not.
 func TestTheWallClockOfOneNodeMoves(t *testing.T) {
 	l := open(t, Options{Nodes: 2, Proxy: true, Clocks: true})
@@ -26,18 +29,18 @@ func TestTheWallClockOfOneNodeMoves(t *testing.T) {
 		before, _ := read("n2")
 		must(t, n.JumpWall(d))
 		after, mono := read("n2")
-		if moved := after - before; moved < d-patience || moved > d+patience || mono < 50 || mono > 1000 {
+		if moved := after - before; moved < d-slack || moved > d+slack || mono < 50 || mono > 1000 {
 			t.Errorf("moved by %v, want %v; 50 ms were %d", moved, d, mono)
 		}
 	}
 	must(t, n.Kill())
 	must(t, n.JumpWall(time.Hour))
 	if start(t, l, n); true {
-		if ahead, _ := read("n2"); ahead < time.Hour-patience || ahead > time.Hour+patience {
+		if ahead, _ := read("n2"); ahead < time.Hour-slack || ahead > time.Hour+slack {
 			t.Errorf("after a restart it is %v ahead, want 1h", ahead)
 		}
 	}
-	if ahead, _ := read("n1"); ahead < -patience || ahead > patience {
+	if ahead, _ := read("n1"); ahead < -slack || ahead > slack {
 		t.Errorf("n1's clock moved too: %v", ahead)
 	}
 	must(t, n.DriftWall(101))

@@ -24,12 +24,12 @@ func TestLimitdRunsInEveryNetwork(t *testing.T) {
 				must(t, n.Start())
 			}
 			admits := func(id string) bool {
-				c, err := l.Network().Dial(id, RESPPort, patience)
+				c, err := l.Network().Dial(id, RESPPort, impatience)
 				if err != nil {
 					return false
 				}
 				defer c.Close()
-				c.SetDeadline(time.Now().Add(patience))
+				c.SetDeadline(time.Now().Add(impatience))
 				fmt.Fprint(c, "CL.THROTTLE key 1000 1000 1\r\n")
 				said, _ := bufio.NewReader(c).ReadString('\n')
 				return strings.HasPrefix(said, "*5")

@@ -45,11 +45,10 @@ func (p *proxies) accept(d door, ln net.Listener) {
 const longestDial = 5 * time.Second
 
 // admit connects what has dialed a door with what is behind it. No connection is made
-// across a cut: it hears nothing until its dialer gives up.
+// across a cut: it hears nothing while that lasts, and then has to dial again.
 func (p *proxies) admit(d door, near net.Conn) {
 	if !p.isOpen(d) {
-		near.SetReadDeadline(time.Now().Add(longestDial))
-		io.Copy(io.Discard, near)
+		await(p, time.After(longestDial), func() bool { return p.isOpen(d) })
 		reset(near)
 		return
 	}

@@ -13,13 +13,13 @@ import (
 // The shortest says what the link does; longer ones, what the machine was busy with.
 func fastest(t *testing.T, l Lab, id string) time.Duration {
 	t.Helper()
-	c, err := l.Network().Dial(id, RESPPort, 5*time.Second)
+	c, err := l.Network().Dial(id, RESPPort, patience)
 	must(t, err)
 	defer c.Close()
 	best := time.Hour
 	for range 6 {
 		begun := time.Now()
-		if _, err := exchange(c, "?"); err != nil {
+		if _, err := exchange(c, "?", patience); err != nil {
 			t.Fatal(err)
 		}
 		best = min(best, time.Since(begun))
@@ -59,7 +59,7 @@ func TestLinksAreAsSlowAsTheyAreMade(t *testing.T) {
 func TestANarrowLinkTakesItsTime(t *testing.T) {
 	l := open(t, Options{Nodes: 1, Slow: true})
 	must(t, l.Network().Shape(map[Cut]Quality{{From: Client, To: "n1"}: {BytesPerSec: 100_000}}))
-	c, err := l.Network().Dial("n1", RESPPort, 5*time.Second)
+	c, err := l.Network().Dial("n1", RESPPort, patience)
 	must(t, err)
 	defer c.Close()
 	c.SetDeadline(time.Now().Add(15 * time.Second))
@@ -77,11 +77,11 @@ func TestANarrowLinkTakesItsTime(t *testing.T) {
 func TestALossyLinkLosesSomeFrames(t *testing.T) {
 	l := open(t, Options{Nodes: 1, Slow: true, Seed: 1})
 	link := map[Cut]Quality{{From: Client, To: "n1"}: {Loss: 1}}
-	c, err := l.Network().Dial("n1", RESPPort, 5*time.Second)
+	c, err := l.Network().Dial("n1", RESPPort, patience)
 	must(t, err)
 	defer c.Close()
 	must(t, l.Network().Shape(link))
-	if said, err := exchange(c, "?"); err == nil {
+	if said, err := exchange(c, "?", impatience); err == nil {
 		t.Errorf("all frames are lost, and the answer is %q", said)
 	}
 	link[Cut{From: Client, To: "n1"}] = Quality{Loss: 0.1}
