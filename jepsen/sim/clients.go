@@ -25,6 +25,7 @@ type clients struct {
 	w       *world
 	keys    []key
 	tags    atomic.Uint64
+	hurry   atomic.Bool // they think less
 	done    chan struct{}
 	running sync.WaitGroup
 
@@ -72,8 +73,8 @@ func (c *clients) run(rng *rand.Rand) {
 	var chunk limiter.Chunk
 	for {
 		pause := time.Duration(rng.ExpFloat64() * float64(think))
-		if rng.IntN(3) == 0 {
-			pause /= 50 // a burst
+		if c.hurry.Load() || rng.IntN(3) == 0 {
+			pause /= 12
 		}
 		select {
 		case <-c.done:

@@ -14,6 +14,7 @@ type diskState struct {
 	stall chan struct{} // closed when writes go on; nil: they do
 	kills int           // the process is killed at the so manyth write from now on; 0: it is not
 	after bool          // and that write is on disk
+	point string        // crash point of the snapshot file at which the process is killed; "": none
 }
 
 // write is the WriteHook of a process: a write takes its time, before it is on disk
@@ -101,7 +102,7 @@ func (m *machine) stallDisk() {
 func (m *machine) fastDisk() {
 	if p := m.up(); p != nil {
 		p.disk.set(func() {
-			p.disk.slow, p.disk.kills = 0, 0
+			p.disk.slow, p.disk.kills, p.disk.point = 0, 0, ""
 			if p.disk.stall != nil {
 				close(p.disk.stall)
 				p.disk.stall = nil

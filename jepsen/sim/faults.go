@@ -82,7 +82,10 @@ var faults = []fault{
 	{"stop", 3, func(w *world, rng *rand.Rand) func() {
 		m := w.victim(rng)
 		if p := m.up(); p != nil {
-			m.w.running.Go(p.stop)
+			m.w.running.Go(func() {
+				p.stop()
+				m.startIn(10 * time.Second)
+			})
 		}
 		return m.start
 	}},
@@ -91,6 +94,7 @@ var faults = []fault{
 		return nil
 	}},
 	{"transfers", 3, transfers},
+	{"lag", 3, lag},
 	{"clock", 4, func(w *world, rng *rand.Rand) func() {
 		m := w.victim(rng)
 		far := []time.Duration{time.Second, time.Hour, 10 * 365 * 24 * time.Hour}[rng.IntN(3)]
@@ -126,6 +130,27 @@ func flapping(w *world, rng *rand.Rand) func() {
 		}
 	})
 	return func() { close(done) }
+}
+
+// lag keeps a machine away, cut off or without a process, until the others have thrown
+// away the entries that it lacks: when it is back it needs a snapshot.
+func lag(w *world, rng *rand.Rand) func() {
+	m := w.victim(rng)
+	var undo func()
+	if rng.IntN(3) == 0 {
+		undo = w.kill(false, m)
+	} else {
+		undo = w.cut(func(from, to *machine) bool { return from == m || to == m })
+	}
+	w.clients.hurry.Store(true)
+	time.Sleep(2*w.settings.Election + w.settings.SnapshotInterval*2 + between(rng, 0, 3*time.Second))
+	if rng.IntN(2) == 0 {
+		w.clients.hurry.Store(false)
+	}
+	return func() {
+		undo()
+		w.clients.hurry.Store(false)
+	}
 }
 
 // transfers orders one transfer after the other, to a voter that is cut off now and

@@ -19,6 +19,7 @@ func TestDefectsAreFound(t *testing.T) {
 		{"tat-rounded-to-ms", 5},
 		{"ge-at-burst-edge", 5},
 		{"refund-twice", 5},
+		{"indoubt-as-refused", 10},
 		{"void-batch-applied", 60},
 		{"denial-out-of-touch", 20},
 		{"transfer-without-guard", 100},

@@ -246,7 +246,11 @@ func (o *oracle) inTrueTime(c *trace.Call, now int64, index uint64) {
 
 // restored compares a state that came from a snapshot with the entry that it is after.
 func (o *oracle) restored(p *process, r *trace.Row) {
-	o.w.count("snapshots loaded", 1)
+	if p.loading.Load() {
+		o.w.count("states loaded at a start", 1)
+	} else {
+		o.w.count("snapshots installed", 1)
+	}
 	k, ok := o.upTo(r.Index)
 	if !ok {
 		if r.Last != 0 {

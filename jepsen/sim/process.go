@@ -46,6 +46,7 @@ type process struct {
 	ending  atomic.Bool // it is being stopped or killed
 	dead    atomic.Bool // nothing that it says counts
 	died    chan struct{}
+	buried  sync.Once
 	disk    diskState
 }
 
@@ -72,7 +73,7 @@ func (m *machine) start() {
 	p.loading.Store(true)
 	m.process = p
 	m.w.log("%s starts", p.name)
-	m.w.running.Go(p.run)
+	asProcess(p, func() { m.w.running.Go(p.run) })
 }
 
 // run opens the node as `limitd serve` does.
@@ -173,8 +174,10 @@ func (p *process) kill(power bool) {
 
 // bury closes what is left of a killed process.
 func (p *process) bury() {
-	p.close()
-	os.RemoveAll(p.dir)
+	p.buried.Do(func() {
+		p.close()
+		os.RemoveAll(p.dir)
+	})
 }
 
 // close closes the node in the order of `limitd serve`; the rounds wait for an entry

@@ -77,7 +77,7 @@ func newWorld(cfg Config) *world {
 	w.settings = cluster.Config{
 		Insecure: true, Heartbeat: timeout, Election: timeout, Lease: timeout, DiskStall: 8 * time.Second,
 		SnapshotInterval: time.Duration(1+shape.IntN(5)) * time.Second, SnapshotThreshold: uint64(4 + shape.IntN(40)),
-		TrailingBytes: 1 + int64(shape.IntN(4000)), TrailingFloor: uint64(1 + shape.IntN(30)), MinFreeDisk: 1, Version: "sim",
+		TrailingBytes: 1 + int64(shape.IntN(3000)), TrailingFloor: uint64(1 + shape.IntN(20)), MinFreeDisk: 1, Version: "sim",
 	}
 	var addrs []string
 	for i := range size {
@@ -192,7 +192,7 @@ func (w *world) close() {
 		p := m.process
 		m.mu.Unlock()
 		if p != nil && p.node != nil {
-			wg.Go(p.stop)
+			wg.Go(p.stop) // one that is stopped already is waited for with all that runs
 		}
 	}
 	wg.Wait()
