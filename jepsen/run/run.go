@@ -66,7 +66,7 @@ func Run(o Options) (err error) {
 	}
 	r := &runner{o: o}
 	r.lab, err = lab.Open(lab.Options{
-		Dir: o.Dir, Nodes: o.Nodes, Spare: spares(o.Nodes), Settings: settings, Env: o.Env, Binary: o.Binary,
+		Dir: o.Dir, Seed: o.Seed, Nodes: o.Nodes, Spare: spares(o.Nodes), Settings: settings, Env: o.Env, Binary: o.Binary,
 		Slow: o.Slow, Proxy: o.Proxy, Clocks: true, Disks: !o.Proxy})
 	if err != nil {
 		return err
