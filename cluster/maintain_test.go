@@ -11,13 +11,9 @@ import (
 // putMany commits count records in one batch, numbered from first on.
 func putMany(t *testing.T, n *testNode, first, count int, life time.Duration) {
 	t.Helper()
-	eventually(t, "a batch of many records to take effect", func() bool { return tryMany(n, first, count, life) == fsm.Applied })
-}
-
-func tryMany(n *testNode, first, count int, life time.Duration) fsm.Outcome {
 	turn, err := n.Begin()
 	if err != nil {
-		return fsm.Refused
+		t.Fatal(err)
 	}
 	effects := make([]fsm.Effect, count)
 	for i := range effects {
@@ -26,8 +22,9 @@ func tryMany(n *testNode, first, count int, life time.Duration) fsm.Outcome {
 			State: []byte{1}, Expiry: turn.At + int64(life),
 		}
 	}
-	_, o := n.Commit(fsm.AppendEntry(nil, turn, effects))
-	return o
+	if _, o := n.Commit(fsm.AppendEntry(nil, turn, effects)); o != fsm.Applied {
+		t.Fatal(o)
+	}
 }
 
 func TestSnapshotIsTakenWhenManyRecordsHaveChanged(t *testing.T) {

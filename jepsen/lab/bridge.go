@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -76,8 +75,4 @@ func (b *bridge) Shape(links map[Cut]Quality) error {
 		return nil
 	}
 	return fmt.Errorf("%w: a bridge has no delays, a lab with Slow has", ErrUnable)
-}
-
-func (b *bridge) close() error {
-	return errors.Join(command("", "ip", "link", "del", "client"), b.namespaces.close())
 }
