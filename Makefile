@@ -11,7 +11,7 @@ GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 # The packages with crash points, which only the tag compiles in.
 FAILPOINTS = $$(grep -rl --include='*.go' '^//go:build failpoint' . | xargs -n1 dirname | sort -u)
 
-.PHONY: run build test ci lint fuzz failpoint nextformat e2e churn jepsen selftest soak bench-smoke
+.PHONY: run build test ci lint fuzz failpoint nextformat e2e churn sim jepsen selftest soak bench-smoke
 
 # Three nodes on this machine, until Ctrl-C.
 run: build
@@ -23,11 +23,11 @@ build:
 # Everything, with the race detector; the tests of the built binary in their short form.
 # -count=1: what the binary is built from is no input that the test cache knows.
 test:
-	$(GO) test -race $$($(GO) list ./... | grep -v '/e2e$$')
-	$(GO) test -race -short -count=1 -timeout 10m ./e2e
+	$(GO) test -race -parallel 4 $$($(GO) list ./... | grep -v '/e2e$$')
+	$(GO) test -race -short -count=1 -timeout 10m -parallel 4 ./e2e
 
 # What is too long for `make test`.
-ci: lint failpoint nextformat fuzz e2e
+ci: lint failpoint nextformat fuzz jepsen e2e
 	$(MAKE) churn CHURN=1m
 
 lint:
@@ -62,9 +62,14 @@ e2e:
 churn:
 	$(GO) test -count=1 -timeout 30m -v -run '^TestChurn$$' ./e2e -churn=$(CHURN)
 
+# Whole clusters in virtual time: more than 200 minutes of it in about one, for seeds from SEED on.
+SEED ?= 1
+sim:
+	$(GO) test -count=1 -tags failpoint ./jepsen/sim -run TestSeeds -seeds 41 -seed $(SEED) -minutes 5 -workers 2
+
 # Real processes in namespaces of their own, broken in every way and judged: about two
 # minutes. As root, with nftables and iproute2.
-jepsen:
+jepsen: sim
 	$(GO) run ./jepsen/cmd/jepsen ci
 
 # Each known-bad build must be reported by the check that is for it: about fifteen minutes.

@@ -3,7 +3,7 @@ package cluster
 import "sync/atomic"
 
 // arrivals is what a follower knows of its leader's commit index: which commit
-// index it was told, and when. To have heard from the leader proves nothing about
+// index it was told, and after when that was sent (requestage.go). To have heard from the leader proves nothing about
 // the state that is served here (heartbeats carry no commit index); to have
 // applied what the leader said was committed proves that the state was current
 // when it said so.
@@ -14,7 +14,7 @@ type arrivals struct {
 
 // arrival is one AppendEntries of the leader.
 type arrival struct {
-	boot   int64 // when it arrived
+	boot   int64 // it was sent after that
 	commit uint64
 }
 
@@ -33,8 +33,11 @@ func (a *arrivals) push(x arrival, applied func(commit uint64) bool) {
 		a.log.Store(next)
 		return
 	}
-	next.proven = old.newest(applied)
 	waiting := old.wait[:old.n]
+	if x.boot < old.proven || len(waiting) > 0 && x.boot < waiting[0].boot {
+		return // on a connection that was not used for longer: it proves no more than is known
+	}
+	next.proven = old.newest(applied)
 	if len(waiting) > 0 && (waiting[0].commit == x.commit || len(waiting) == len(next.wait)) {
 		// The same again says it for a later time. Of too many, the oldest are
 		// kept: they are the next ones to be proven.

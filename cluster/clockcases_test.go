@@ -161,6 +161,18 @@ func rebootOfAll() []clockCase {
 	}
 	return []clockCase{
 		{name: "all rebooted", happen: reboot(0, 0)},
+		{name: "all rebooted, and a voter gets an entry from before", happen: func(w *world) {
+			l, f, g := w.roles()
+			w.sever(g)
+			w.settle(g)
+			w.halt(true, w.nodes...)
+			w.heal()
+			w.pass(away)
+			w.reboot(w.nodes...)
+			w.restart(l, g)
+			w.lead(l)
+			w.restart(f)
+		}},
 		{name: "all rebooted, one wall clock an hour ahead", happen: reboot(hour, 1)},
 		{name: "all rebooted, one wall clock ten years ahead", happen: reboot(years, 1)},
 		{name: "all rebooted, one wall clock an hour behind", happen: reboot(-hour, 1), lose: away},

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"limitd/fsm"
 )
 
 func TestLogMustContinueTheSnapshot(t *testing.T) {
@@ -244,14 +246,27 @@ func TestStaleTailBelowAnInstalledSnapshot(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			c := startTestCluster(t, 3)
-			old := c.leader()
-			put(t, old, "before")
-			c.converge()
-			from := old.raft.Load().LastIndex() + 1
-			c.sever(old)
-			for range tc.stale { // unanswered: there is no majority
-				old.raft.Load().Apply([]byte("never committed"), time.Second)
-			}
+			var old *testNode
+			var from uint64
+			var stale []byte                                                        // an entry that is void, if it is ever committed
+			patiently(t, "a leader that is cut off to write entries", func() bool { // before it steps down
+				old = c.leader()
+				put(t, old, "before")
+				c.converge()
+				c.sever(old)
+				from = old.raft.Load().LastIndex() + 1
+				stale = putEntry(fsm.Turn{}, fmt.Sprint("never committed ", from))
+				for range tc.stale { // unanswered: there is no majority
+					old.raft.Load().Apply(stale, time.Second)
+				}
+				for began := time.Now(); time.Since(began) < testHeartbeat; time.Sleep(testHeartbeat / 100) {
+					if old.raft.Load().LastIndex() >= from+uint64(tc.stale)-1 {
+						return true
+					}
+				}
+				c.heal()
+				return false
+			})
 			next := c.leader(old)
 			for i := range tc.puts {
 				put(t, next, fmt.Sprint("key", i))
@@ -287,7 +302,7 @@ func TestStaleTailBelowAnInstalledSnapshot(t *testing.T) {
 				if err := old.logs.read(i, &l); err != nil {
 					t.Fatal(err)
 				}
-				if string(l.Data) == "never committed" {
+				if bytes.Equal(l.Data, stale) {
 					t.Fatalf("entry %d of term %d is still there", i, l.Term)
 				}
 			}

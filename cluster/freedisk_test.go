@@ -112,17 +112,15 @@ func TestInstallOnAFullDiskSucceedsWhenThereIsRoom(t *testing.T) {
 	c.converge()
 	behind := victim.Status().LogLast
 	victim.Close()
-	l := c.leader(victim)
-	putMany(t, l, 0, 2*minTrailing, time.Hour) // a file of some pages
-	for range minTrailing + 50 {               // entries that are void cost the log as much
-		l.raft.Load().Apply(fsm.AppendEntry(nil, fsm.Turn{}, nil), 0)
-	}
-	patiently(t, "the log to be cut down", func() bool {
-		if _, err := l.SaveSnapshot(); err != nil {
-			t.Fatal(err)
+	patiently(t, "a file of some pages", func() bool { return tryMany(c.leader(victim), 0, 2*minTrailing, time.Hour) == fsm.Applied })
+	patiently(t, "the logs to be cut down", func() bool { // of whoever may lead
+		compact(c.leader(victim))
+		cut := true
+		for _, n := range c.others(victim) {
+			n.takeSnapshot(n.raft.Load())
+			cut = cut && n.Status().LogFirst > behind+1
 		}
-		put(t, l, "one more") // a snapshot needs something new
-		return l.Status().LogFirst > behind+1
+		return cut
 	})
 
 	filler := filepath.Join(victim.cfg.DataDir, "filler")
@@ -142,10 +140,10 @@ func TestInstallOnAFullDiskSucceedsWhenThereIsRoom(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.start(victim)
-	eventually(t, "the node to say that the snapshot finds no room", func() bool {
+	patiently(t, "the node to say that the snapshot finds no room", func() bool {
 		return said.line("snapshot.new", "no space left on device")
 	})
-	put(t, l, "meanwhile")
+	put(t, c.leader(victim), "meanwhile")
 	if err := victim.fatalReason(); err != nil {
 		t.Fatal("it stopped: ", err)
 	}

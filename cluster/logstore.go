@@ -21,7 +21,7 @@ type logStore struct {
 	bolt    boltFile
 	path    string
 	disk    *disk
-	onEntry func(at int64, term uint64) // an entry of ours, with its cluster time, reached the store
+	onEntry func(at int64, term uint64) // an entry of ours of the current term, with its cluster time, reached the store
 
 	onConfiguration func(index uint64, c raft.Configuration) // one of raft's did; may be nil
 
@@ -92,6 +92,7 @@ func (s *logStore) stored(logs []*raft.Log) {
 	if n := len(logs); n > 0 {
 		s.marks.update(func(m *mark) { m.index, m.term = logs[n-1].Index, logs[n-1].Term })
 	}
+	current := s.marks.get().current
 	for _, l := range logs {
 		s.term.note(l.Index, l.Term)
 		if l.Type == raft.LogConfiguration && s.onConfiguration != nil {
@@ -102,7 +103,8 @@ func (s *logStore) stored(logs []*raft.Log) {
 		}
 		s.command.Store(l.Index)
 		s.versions.note(l)
-		if at, ok := s.at(l.Data); ok && s.onEntry != nil {
+		// What a leader sends of an earlier term was decided at a time that nobody knows.
+		if at, ok := s.at(l.Data); ok && l.Term == current && s.onEntry != nil {
 			s.onEntry(at, l.Term)
 		}
 	}

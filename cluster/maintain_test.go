@@ -11,9 +11,13 @@ import (
 // putMany commits count records in one batch, numbered from first on.
 func putMany(t *testing.T, n *testNode, first, count int, life time.Duration) {
 	t.Helper()
+	eventually(t, "a batch of many records to take effect", func() bool { return tryMany(n, first, count, life) == fsm.Applied })
+}
+
+func tryMany(n *testNode, first, count int, life time.Duration) fsm.Outcome {
 	turn, err := n.Begin()
 	if err != nil {
-		t.Fatal(err)
+		return fsm.Refused
 	}
 	effects := make([]fsm.Effect, count)
 	for i := range effects {
@@ -22,9 +26,8 @@ func putMany(t *testing.T, n *testNode, first, count int, life time.Duration) {
 			State: []byte{1}, Expiry: turn.At + int64(life),
 		}
 	}
-	if _, o := n.Commit(fsm.AppendEntry(nil, turn, effects)); o != fsm.Applied {
-		t.Fatal(o)
-	}
+	_, o := n.Commit(fsm.AppendEntry(nil, turn, effects))
+	return o
 }
 
 func TestSnapshotIsTakenWhenManyRecordsHaveChanged(t *testing.T) {

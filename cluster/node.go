@@ -148,7 +148,7 @@ func (n *Node) Start() error {
 	n.started = true
 	var err error
 	n.peers, err = listenPeers(peersConfig{
-		Listen: n.cfg.self().Peer, Self: n.cfg.self(), RaftID: n.raftID, Insecure: n.cfg.Insecure, Network: n.cfg.Network,
+		Listen: n.cfg.self().Peer, Self: n.cfg.self(), RaftID: n.raftID, Insecure: n.cfg.Insecure, Network: n.cfg.Network, Clock: n.clock,
 		Lineage: n.allegiance, Lookup: n.lookup, Known: n.known, Hello: n.noteHello, Logger: n.log,
 		Handlers: map[uint8]rpcHandler{
 			kindForward: n.answerForward,

@@ -46,6 +46,7 @@ type peersConfig struct {
 	RaftID   string
 	Insecure bool // peers.insecure
 	Network  Network
+	Clock    Clock
 
 	Lineage  func() lineage
 	Lookup   func(addr string) (raftID string)              // by raft's configuration; "" if unknown
@@ -93,6 +94,9 @@ func listenPeers(cfg peersConfig) (*peers, error) {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
+	if cfg.Clock == nil {
+		cfg.Clock = machineClock{}
+	}
 	if cfg.Network == nil {
 		cfg.Network = machineNetwork{cfg.Insecure}
 	}

@@ -45,6 +45,7 @@ func (p *peers) accept() {
 // serve makes the handshake and hands the connection to who it is for.
 func (p *peers) serve(conn net.Conn) {
 	defer p.wg.Done()
+	began := p.cfg.Clock.Boot()
 	conn.SetDeadline(time.Now().Add(handshakeTimeout))
 	h, err := p.answer(conn)
 	<-p.handshakes
@@ -55,7 +56,13 @@ func (p *peers) serve(conn net.Conn) {
 	conn.SetDeadline(time.Time{})
 	switch h.purpose {
 	case purposeRaft:
-		p.raft.offer(newRaftConn(conn, progressTimeout, func() { p.untrack(conn) }))
+		var c *raftConn
+		c = newRaftConn(conn, progressTimeout, func() {
+			p.raft.ages.remove(&c.age)
+			p.untrack(conn)
+		})
+		p.raft.ages.add(&c.age, h.raftID, began, p.cfg.Clock.Boot)
+		p.raft.offer(c)
 	case purposeRPC:
 		serveRPC(conn, p.cfg.Handlers)
 		p.untrack(conn)

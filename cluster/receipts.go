@@ -10,10 +10,12 @@ import (
 )
 
 // A receipt says that cluster time was at least At when this machine's boot
-// clock read Boot. It is noted when an entry reaches the log store, so it is late
-// by a network delay and never early. A node that comes to lead goes on from its
-// newest receipt: whatever the wall clocks say, a failover loses a delay and
-// never gains time.
+// clock read Boot. It is noted when an entry of the leader that is reaches the log
+// store, so it is late by a network delay and never early. A node that comes to lead
+// goes on from its newest receipt: whatever the wall clocks say, a failover loses a
+// delay and never gains time. An entry of a leader that was is no receipt: after a
+// power cut of all machines one of them may get, from the first leader, an entry from
+// before.
 //
 // The term is the entry's. While the leader of that term leads, the receipt is not
 // ahead of its clock either; a later one may have got the entry later, or never.

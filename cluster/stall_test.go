@@ -123,8 +123,19 @@ func TestFailedWriteStopsTheNodeAndNotTheCluster(t *testing.T) {
 func TestUnreadableEntryStopsEveryNode(t *testing.T) {
 	t.Parallel()
 	c := startTestCluster(t, 3)
-	l := c.leader()
-	l.raft.Load().Apply([]byte("no entry of limitd"), time.Second)
+	l, asked := c.leader(), time.Time{}
+	eventually(t, "a node to stop", func() bool {
+		for _, n := range c.nodes {
+			if n.fatalReason() != nil {
+				return true
+			}
+			if n.Leading() && time.Since(asked) > 2*testHeartbeat { // a leader may be deposed before it is committed
+				l, asked = n, time.Now()
+				l.raft.Load().Apply([]byte("no entry of limitd"), time.Second)
+			}
+		}
+		return false
+	})
 	for _, n := range c.nodes {
 		eventually(t, n.cfg.ID+" to stop", func() bool { return n.fatalReason() != nil })
 	}

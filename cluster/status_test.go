@@ -19,29 +19,38 @@ import (
 func TestEveryNodeTellsTheSameOfTheCluster(t *testing.T) {
 	t.Parallel()
 	c := startTestCluster(t, 3)
-	l := c.leader()
-	put(t, l, "a")
+	put(t, c.leader(), "a")
 	c.converge()
-	inTouch(t, c.nodes...)
+	var wrong []string
+	for began := time.Now(); ; {
+		if wrong = c.tellOtherwise(); len(wrong) == 0 || time.Since(began) > testPatience { // they hear of each other, and of a new leader, in time
+			break
+		}
+		time.Sleep(testHeartbeat / 10)
+	}
+	for _, w := range wrong {
+		t.Error(w)
+	}
+}
+
+// tellOtherwise is what nodes say of the cluster that is not so.
+func (c *testCluster) tellOtherwise() (wrong []string) {
+	l := c.leader()
 	for _, n := range c.nodes {
-		var rows []NodeInfo
-		eventually(t, n.cfg.ID+" to hear from all", func() bool {
-			rows = n.Nodes()
-			for _, r := range rows {
-				if r.ContactMS < 0 || r.Version != "test" || r.Applied == 0 {
-					return false
-				}
-			}
-			return len(rows) == 3
-		})
+		rows := n.Nodes()
+		if len(rows) != 3 {
+			wrong = append(wrong, fmt.Sprintf("%s knows %d nodes", n.cfg.ID, len(rows)))
+			continue
+		}
 		for i, r := range rows {
 			of := c.nodes[i]
 			role := "voter"
 			if of == l {
 				role = "leader"
 			}
-			if m := of.cfg.self(); r.ID != m.ID || r.Resp != m.Resp || r.Peer != m.Peer || r.RaftID != of.raftID || r.Role != role {
-				t.Errorf("%s says of %s (%s): %+v", n.cfg.ID, m.ID, role, r)
+			if m := of.cfg.self(); r.ID != m.ID || r.Resp != m.Resp || r.Peer != m.Peer || r.RaftID != of.raftID || r.Role != role ||
+				r.ContactMS < 0 || r.Version != "test" || r.Applied == 0 {
+				wrong = append(wrong, fmt.Sprintf("%s says of %s (%s): %+v", n.cfg.ID, m.ID, role, r))
 			}
 		}
 		s := n.Status()
@@ -51,9 +60,10 @@ func TestEveryNodeTellsTheSameOfTheCluster(t *testing.T) {
 		}
 		if s.Role != role || s.LeaderID != l.cfg.ID || s.LeaderRaftID != l.raftID || s.LeaderResp != l.cfg.self().Resp ||
 			s.Voters != 3 || !s.Ready || len(s.ClusterID) != 32 || s.Generation != 1 || s.DiskFree == 0 || s.LogWrites == 0 {
-			t.Errorf("%s, a %s: %+v", n.cfg.ID, role, s)
+			wrong = append(wrong, fmt.Sprintf("%s, a %s: %+v", n.cfg.ID, role, s))
 		}
 	}
+	return wrong
 }
 
 func TestNodeThatWaitsForItsClusterSaysSo(t *testing.T) {

@@ -22,6 +22,7 @@ type streamLayer struct {
 	addr  peerAddr
 	conns chan net.Conn
 
+	ages      requestAges
 	running   atomic.Bool // raft has called Accept: before, raft connections are refused
 	closeOnce sync.Once
 	closed    chan struct{}
@@ -144,14 +145,24 @@ func (r *progressReader) Read(b []byte) (int, error) {
 type raftConn struct {
 	progressReader
 	release func()
+	age     requestAge
 }
 
 func newRaftConn(c net.Conn, limit time.Duration, release func()) *raftConn {
 	return &raftConn{progressReader: progressReader{Conn: c, limit: limit, inMessage: true}, release: release}
 }
 
+func (c *raftConn) Read(b []byte) (int, error) {
+	n, err := c.progressReader.Read(b)
+	if n > 0 {
+		c.age.open.Store(true)
+	}
+	return n, err
+}
+
 func (c *raftConn) Write(b []byte) (int, error) {
 	c.inMessage = false
+	c.age.answer()
 	return c.Conn.Write(b)
 }
 

@@ -10,7 +10,7 @@ import "limitd/mutant"
 //
 // A leader is in touch while a quorum has acknowledged requests that it sent less
 // than a heartbeat timeout ago. A follower is in touch while the newest commit
-// index that it has applied arrived less than a heartbeat timeout ago, from a
+// index that it has applied was sent less than a heartbeat timeout ago, by a
 // leader that knew all that was committed before it.
 //
 // It is called for each chunk of requests: it takes no lock and allocates

@@ -138,7 +138,8 @@ func (n *Node) heard(req *raft.AppendEntriesRequest) {
 	boot := n.clock.Boot()
 	n.arrivals.heard.Store(boot)
 	if !n.awake.paused(boot, int64(n.cfg.Heartbeat)) && n.logs.term.covers(req.Term, req.LeaderCommitIndex) {
-		n.arrivals.push(arrival{boot, req.LeaderCommitIndex}, n.hasApplied)
+		sent := n.peers.raft.ages.sentAfter(string(req.RPCHeader.ID), boot)
+		n.arrivals.push(arrival{sent, req.LeaderCommitIndex}, n.hasApplied)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 var (
-	churnFor  = flag.Duration("churn", 0, "how long TestChurn goes on `DURATION` (default 1m, with -short 15s)")
+	churnFor  = flag.Duration("churn", 0, "how long TestChurn goes on `DURATION` (default 1m, with -short none)")
 	churnSeed = flag.Uint64("seed", 0, "`SEED` of TestChurn's choices (default: a new one, which it prints)")
 )
 
@@ -27,7 +27,7 @@ var (
 func TestChurn(t *testing.T) {
 	length, seed := *churnFor, *churnSeed
 	if length == 0 && testing.Short() {
-		length = 15 * time.Second
+		t.Skip("NOT TESTED in the short form: `make churn` does")
 	} else if length == 0 {
 		length = time.Minute
 	}
@@ -96,7 +96,7 @@ func (w *churn) report(length time.Duration, tr *traffic) {
 	if troubles < int(length/(8*time.Second)) {
 		w.t.Errorf("%d kills, pauses and stops in %v: too few", troubles, length)
 	}
-	if n := tr.reached(); n < int(length/time.Second) {
+	if n := tr.reached(); n < int(length/time.Second) && machine.calm(tr.began) {
 		w.t.Errorf("%d keys reached their limit in %v: an admission too many would not have shown", n, length)
 	}
 }

@@ -47,9 +47,13 @@ func (c client) throttle(key string, burst, count, period, quantity int64) (repl
 func (c client) mustThrottle(key string, burst, count, period, quantity int64) reply {
 	c.t.Helper()
 	var r reply
+	began := time.Now()
 	eventually(c.t, 20*time.Second, "an answer to CL.THROTTLE", func() bool {
 		var err error
 		r, err = c.throttle(key, burst, count, period, quantity)
+		if code(err) == "INDOUBT" && !machine.calm(began) {
+			c.t.Skipf("NOT TESTED: this machine stood still, and a call of which all depends is in doubt (%v)", err)
+		}
 		if err != nil && !notCharged(err) {
 			c.t.Fatalf("CL.THROTTLE %s: %v", key, err)
 		}

@@ -7,9 +7,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -18,9 +20,10 @@ import (
 // disk is an ext4 file system of its own, in a file: it can lose its power, stall
 // and fill up as a real one does, and nothing else on the machine notices.
 type disk struct {
-	t     testing.TB
-	image string
-	mount string
+	t      testing.TB
+	image  string
+	mount  string
+	device string // over image
 }
 
 const diskSize = 1 << 30 // of which only what is written takes space
@@ -42,7 +45,10 @@ func newDisk(t testing.TB, mount string) *disk {
 	default:
 		t.Skip("NOT TESTED: ", err)
 	}
-	t.Cleanup(func() { exec.Command("umount", "-l", d.mount).Run() })
+	t.Cleanup(func() {
+		exec.Command("umount", "-l", d.mount).Run()
+		d.detach()
+	})
 	return d
 }
 
@@ -61,10 +67,24 @@ func (d *disk) make() error {
 		err = command("mkfs.ext4", "-q", "-F", "-m", "0", d.image)
 	}
 	if err == nil {
-		err = command("mount", "-o", "loop", d.image, d.mount)
+		err = d.attach()
 	}
 	return err
 }
+
+// attach mounts the image by a device of its own: a file system that lost its power
+// stays so for as long as another mount namespace of this machine holds it.
+func (d *disk) attach() error {
+	out, err := exec.Command("losetup", "--find", "--show", d.image).Output()
+	if err != nil {
+		return fmt.Errorf("losetup %s: %w", d.image, err)
+	}
+	d.device = strings.TrimSpace(string(out))
+	return command("mount", d.device, d.mount)
+}
+
+// detach lets the device go as soon as nobody holds it.
+func (d *disk) detach() { exec.Command("losetup", "--detach", d.device).Run() }
 
 func command(name string, args ...string) error {
 	if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
@@ -73,18 +93,11 @@ func command(name string, args ...string) error {
 	return nil
 }
 
-func (d *disk) run(name string, args ...string) {
-	d.t.Helper()
-	if err := command(name, args...); err != nil {
-		d.t.Fatal(err)
-	}
-}
-
 // cut is the moment the power goes: from now on nothing reaches the disk, and
 // what was not synced is lost.
 func (d *disk) cut() {
 	d.t.Helper()
-	fd, err := unix.Open(d.mount, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	fd, err := unix.Open(d.mount, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -99,8 +112,13 @@ func (d *disk) cut() {
 // back mounts what survived. No process may use the disk any more.
 func (d *disk) back() {
 	d.t.Helper()
-	d.run("umount", d.mount)
-	d.run("mount", "-o", "loop", d.image, d.mount)
+	eventually(d.t, 10*time.Second, "nobody uses the disk", func() bool { // a process that has just begun may, for a moment
+		return command("umount", d.mount) == nil
+	})
+	d.detach()
+	if err := d.attach(); err != nil {
+		d.t.Fatal(err)
+	}
 }
 
 // freeze makes every write wait, as a disk that hangs does, until thaw. Whatever

@@ -46,11 +46,13 @@ func TestTenThousandIdleConnections(t *testing.T) {
 		ping(conn)
 	}
 	began := time.Now()
-	for i := range 200 {
-		if r := nd.r.mustThrottle("beside", 1_000_000, 1, 3600, 1); r[2] != int64(1_000_000-i) {
-			t.Fatalf("call %d beside %d idle connections: %v", i, idle, r)
-		}
+	const limit = 1_000_000
+	var beside tally
+	for range 200 {
+		beside.call(nd.r, "beside", limit)
 	}
+	decided(t, "beside idle connections", beside, began)
+	checkCount(t, nd.r, "beside", limit, beside)
 	took := time.Since(began)
 	each := (rssAnon(t, nd.pid()) - before) / idle
 	t.Logf("%d idle connections: %d bytes of memory each; 200 calls beside them took %v", idle, each, took)

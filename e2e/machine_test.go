@@ -17,6 +17,7 @@ var machine lateness
 type lateness struct {
 	mu   sync.Mutex
 	late []late
+	from time.Time // of the newest write
 }
 
 // late is one time that the machine was, at its end.
@@ -29,7 +30,7 @@ const (
 	lateEach   = 50 * time.Millisecond // between two writes
 	lateLeast  = 20 * time.Millisecond // what is not worth a note
 	lateChain  = 4                     // a call waits for a client, two nodes and a disk, one after the other
-	lateTooFar = time.Second           // with so much of it, calls run into the limits of their time
+	lateTooFar = time.Second           // of a chain: a heartbeat timeout, and a call's
 )
 
 // watch writes to a file in dir until stop is closed.
@@ -42,6 +43,9 @@ func (m *lateness) watch(dir string, stop <-chan struct{}) error {
 		defer f.Close()
 		for {
 			began := time.Now()
+			m.mu.Lock()
+			m.from = began
+			m.mu.Unlock()
 			select {
 			case <-stop:
 				return
@@ -49,14 +53,18 @@ func (m *lateness) watch(dir string, stop <-chan struct{}) error {
 			}
 			f.WriteAt([]byte("late?"), 0) // of one that fails, only the time matters
 			f.Sync()
-			if by := time.Since(began) - lateEach; by > lateLeast {
-				m.mu.Lock()
-				m.late = append(m.late, late{time.Now(), by})
-				m.mu.Unlock()
-			}
+			m.note(began)
 		}
 	}()
 	return nil
+}
+
+func (m *lateness) note(began time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if by := time.Since(began) - lateEach; by > lateLeast {
+		m.late = append(m.late, late{time.Now(), by})
+	}
 }
 
 // since is how much longer than on a machine that has time a call may have taken
@@ -64,7 +72,7 @@ func (m *lateness) watch(dir string, stop <-chan struct{}) error {
 func (m *lateness) since(began time.Time) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var worst time.Duration
+	worst := max(0, time.Since(m.from)-lateEach-lateLeast) // of the write that is under way
 	for _, l := range m.late {
 		if l.at.After(began) {
 			worst = max(worst, l.by)
@@ -81,11 +89,23 @@ func within(t testing.TB, what string, d, took time.Duration, began time.Time) {
 	}
 }
 
-// undoubted fails if calls were in doubt, unless the machine was so late that they
-// ran out of time.
+// calm says that the machine had time for the tests: one that had not stops leaders
+// that are well, and calls run out of time.
+func (m *lateness) calm(began time.Time) bool { return m.since(began) < lateTooFar }
+
+// undoubted fails if calls were in doubt though the machine was calm.
 func undoubted(t testing.TB, what string, all tally, began time.Time) {
 	t.Helper()
-	if late := machine.since(began); all.inDoubt > 0 && late < lateTooFar {
-		t.Errorf("%s: %d calls are in doubt (and the machine was late by %v at most): %v", what, all.inDoubt, late, all)
+	if all.inDoubt > 0 && machine.calm(began) {
+		t.Errorf("%s: %d calls are in doubt (and the machine was late by %v): %v", what, all.inDoubt, machine.since(began), all)
+	}
+}
+
+// decided fails if calls were refused or in doubt though the machine was calm.
+func decided(t testing.TB, what string, all tally, began time.Time) {
+	t.Helper()
+	undoubted(t, what, all, began)
+	if len(all.sure) > 0 && machine.calm(began) {
+		t.Errorf("%s: calls were refused (and the machine was late by %v): %v", what, machine.since(began), all)
 	}
 }

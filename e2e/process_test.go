@@ -104,11 +104,7 @@ func (p *process) terminate() {
 // wait waits for the end and returns the exit code.
 func (p *process) wait(d time.Duration) int {
 	p.t.Helper()
-	select {
-	case <-p.done:
-	case <-time.After(d):
-		p.t.Fatalf("%s is still running after %v; it printed:\n%s", p.name, d, tail(p.out.String(), 40))
-	}
+	eventually(p.t, d, "the end of "+p.name, func() bool { return !p.running() })
 	return p.exitCode()
 }
 
@@ -131,7 +127,7 @@ func eventually(t testing.TB, d time.Duration, what string, ok func() bool) {
 	t.Helper()
 	began := time.Now()
 	for !ok() {
-		if waited := time.Since(began); waited > d && waited > d+10*machine.since(began) {
+		if waited := time.Since(began); waited > d && waited > d+5*machine.since(began) {
 			t.Fatalf("not within %v: %s", waited, what)
 		}
 		time.Sleep(20 * time.Millisecond) // between two polls

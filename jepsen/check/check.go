@@ -1,5 +1,22 @@
 // Package check judges a run from its files alone. It knows nothing of how the
 // run was made: not which faults were injected, not which binary ran.
+//
+// [Run] reads run.json, history.jsonl, health.jsonl, log/*.log and the nodes' traces,
+// joins operations with decisions by their tags and decisions with entries by their
+// digests, and puts thirteen questions to them. Each is a function checkX whose comment
+// has the invariant as a formula, and what it trusts. They do not lean on one another
+// in a circle: clients alone are trusted by over-admission-wall and the first half of
+// porcupine; the traces' order and times are used by witness, over-admission and
+// retry-after, and judged by monotone; the traces' entries are judged by replicas,
+// durability and in-doubt.
+//
+// What a limiter must answer is said by package model, which shares nothing with the one
+// that it judges. All arithmetic is in integers, and all passes are linear, or sort.
+//
+// Gates of run.json are least values of the verdict's figures: operations, ok, fail, info,
+// admitted, denied, allowed_percent and denied_percent (of charges), refunds, resets,
+// answered_alone, denied_alone, keys, rounds, entries, void, starts, restored, installed
+// and leader_changes.
 package check
 
 // Status of a check.

@@ -19,11 +19,11 @@ import (
 // cut takes what was not synced from the node, and not from its trace.
 func checkDurability(e *evidence, r *result) {
 	members := e.run.Members
-	least := len(members)
-	if least == 0 {
-		members, least = e.run.Nodes, len(e.run.Nodes)/2+1
+	all := len(members) > 0
+	if !all {
+		members = e.run.Nodes
 	}
-	var ends []*row // last states that are in the lineage
+	reached := map[string]uint64{} // index up to which the node has the lineage at the end
 	for _, name := range members {
 		n := e.node(name)
 		if n == nil || n.last() == nil {
@@ -35,10 +35,13 @@ func checkDurability(e *evidence, r *result) {
 			chain = of.Chain
 		}
 		if last.Chain == chain {
-			ends = append(ends, last)
+			reached[name] = last.Index
 		}
 	}
-	lost := int64(0)
+	lost, blamed := int64(0), map[string]bool{}
+	bad := func(o *op, node, says string) {
+		r.bad(Example{Says: says, Key: o.keyName(), Node: node, Events: o.events(), Rows: e.rowsOf(o)})
+	}
 	for _, o := range e.ops {
 		if o.typ != history.OK || !o.changed() || o.invoke.Tag == 0 {
 			continue
@@ -47,18 +50,22 @@ func checkDurability(e *evidence, r *result) {
 		d := e.effectOf(o)
 		if d == nil {
 			lost++
-			r.bad(Example{Says: fmt.Sprintf("%s; but no entry that is in force at the end has it", o), Key: o.keyName(), Node: o.invoke.Node, Events: o.events(), Rows: e.rowsOf(o)})
+			bad(o, o.invoke.Node, fmt.Sprintf("%s; but no entry that is in force at the end has it", o))
 			continue
 		}
 		have := 0
-		for _, end := range ends {
-			if end.Index >= d.round.entry.Index {
+		for _, name := range members {
+			switch {
+			case reached[name] >= d.round.entry.Index:
 				have++
+			case all && !blamed[name]:
+				blamed[name] = true // once for each node
+				bad(o, name, fmt.Sprintf("%s; entry %d has it, and %s, a member, does not have that entry at the end", o, d.round.entry.Index, name))
 			}
 		}
-		if have < least {
+		if have <= len(members)/2 {
 			lost++
-			r.bad(Example{Says: fmt.Sprintf("%s; entry %d has it, and at the end %d of %v have that entry, not %d", o, d.round.entry.Index, have, members, least), Key: o.keyName(), Node: o.invoke.Node, Events: o.events(), Rows: e.rowsOf(o)})
+			bad(o, o.invoke.Node, fmt.Sprintf("%s; entry %d has it, and at the end only %d of %v have that entry", o, d.round.entry.Index, have, members))
 		}
 	}
 	r.figure("admissions_lost", lost)

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -75,4 +76,8 @@ func (b *bridge) Shape(links map[Cut]Quality) error {
 		return nil
 	}
 	return fmt.Errorf("%w: a bridge has no delays, a lab with Slow has", ErrUnable)
+}
+
+func (b *bridge) close() error {
+	return errors.Join(command("", "ip", "link", "del", "client"), b.namespaces.close())
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -127,7 +128,11 @@ func (d *disk) filler() string { return filepath.Join(d.mount, "filler") }
 
 // freeze makes every write wait until thaw.
 func (d *disk) freeze() error {
-	if err := tellGuard("thaw", d.image); err != nil {
+	st, err := os.Stat(d.image)
+	if err == nil {
+		err = tellGuard("thaw", fmt.Sprint(st.Sys().(*syscall.Stat_t).Ino, " ", d.image))
+	}
+	if err != nil {
 		return err
 	}
 	d.mu.Lock()
@@ -136,7 +141,7 @@ func (d *disk) freeze() error {
 		return nil
 	}
 	const freeze = 0xc0045877 // FIFREEZE
-	err := d.ioctl(freeze, 0)
+	err = d.ioctl(freeze, 0)
 	d.frozen = err == nil
 	return err
 }

@@ -15,21 +15,24 @@ import (
 // guardFD is the guard's input, in a process that Enter started.
 const guardFD = 3
 
-// guardScript takes lines until nobody can write more.
+// guardScript takes lines until nobody can write more, and thaws first: until then a
+// killed process may be held in the kernel, and in its group.
 //
-//	thaw IMAGE      the file system in this file, if it is still mounted somewhere
+//	thaw INODE IMAGE  the file system in this file, if it is still mounted somewhere
 //	rmdir CGROUP
+//
+// A file whose mount is gone is known by the end of its name alone, hence the inode.
 const guardScript = `trap '' INT TERM HUP
 told=$(cat)
-echo "$told" | sort -u | while read -r verb what; do
+echo "$told" | sort -ru | while read -r verb what; do
 	case $verb in
 	thaw)
-		for loop in /sys/block/loop*; do
-			test "$(cat "$loop/loop/backing_file" 2>/dev/null)" = "$what" || continue
-			mount -t ext4 "/dev/${loop##*/}" /mnt && { fsfreeze -u /mnt; umount /mnt; }
+		losetup --list --noheadings --raw -O BACK-INO,NAME,BACK-FILE | while read -r inode loop file; do
+			case $what in "$inode "*"${file% (deleted)}") ;; *) continue ;; esac
+			mount -t ext4 "$loop" /mnt && { fsfreeze -u /mnt; umount /mnt; }
 		done ;;
 	rmdir)
-		for try in 1 2 3 4 5; do test -d "$what" || break; rmdir "$what" && break; sleep 0.2; done ;;
+		for try in $(seq 50); do test -d "$what" || break; rmdir "$what" && break; sleep 0.2; done ;;
 	esac
 done 2>/dev/null`
 

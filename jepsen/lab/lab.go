@@ -1,6 +1,20 @@
-// Package lab is the place where a cluster is broken: real processes of the built
-// binary, one network namespace each, on a bridge in a private namespace that
-// vanishes with the harness; disks that lose their power; clocks that jump.
+// Package lab is the place where a cluster is broken. It runs real processes of a
+// built binary and knows nothing of what they do; what it did to them it can tell
+// ([Lab.Health]).
+//
+// [Enter] runs the program again in network, mount and process namespaces of its own.
+// In there each node has a network namespace, and all are on one segment, the clients
+// too, so that every direction and port can be cut. The segment is a bridge, where nft
+// drops packets; or, for delay and loss, which the kernel here cannot do, a switch in
+// this process (taps). Where there is no root there are proxies on loopback instead.
+//
+// A disk is an ext4 file system in a file: it can lose its power and with it all that
+// was not synced, fill up, and hang. Single writes are made to fail by strace. A clock
+// is an offset that the node's own time.Now adds, for it is built with a changed
+// standard library ([BuildWithClock]). A share of the processor is a control group's.
+//
+// When the process ends, in whatever way, all of it vanishes: most of it with the
+// namespaces, the rest by a guard that Enter leaves outside.
 package lab
 
 import (

@@ -26,6 +26,9 @@ type lab struct {
 func Open(o Options) (Lab, error) {
 	if Inside() {
 		unix.CloseOnExec(guardFD)
+		if err := command("", "ip", "link", "set", "lo", "up"); err != nil {
+			return nil, err
+		}
 	} else if !o.Proxy {
 		return nil, errors.New("a lab is opened in namespaces of its own: call Enter first")
 	}

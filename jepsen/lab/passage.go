@@ -11,7 +11,7 @@ import (
 // passage is one connection through a proxy: near is the end that dialed.
 type passage struct {
 	door      door
-	near, far *net.TCPConn
+	near, far net.Conn
 	gone      chan struct{}
 	once      sync.Once
 }
@@ -20,11 +20,14 @@ type passage struct {
 func (c *passage) reset() {
 	c.once.Do(func() {
 		close(c.gone)
-		for _, end := range []*net.TCPConn{c.near, c.far} {
-			end.SetLinger(0)
-			end.Close()
-		}
+		reset(c.near)
+		reset(c.far)
 	})
+}
+
+func reset(c net.Conn) {
+	c.(*net.TCPConn).SetLinger(0)
+	c.Close()
 }
 
 // accept takes connections at a door until it is closed.
@@ -34,66 +37,53 @@ func (p *proxies) accept(d door, ln net.Listener) {
 		if err != nil {
 			return
 		}
-		p.alive.Go(func() { p.carry(d, near.(*net.TCPConn)) })
+		p.alive.Go(func() { p.admit(d, near) })
 	}
-}
-
-// carry connects what has dialed a door with what is behind it, if the door is open
-// both ways: no connection is made across a cut.
-func (p *proxies) carry(d door, near *net.TCPConn) {
-	refuse := func() {
-		near.SetLinger(0)
-		near.Close()
-	}
-	if !p.admitted(d, near) {
-		refuse()
-		return
-	}
-	far, err := net.DialTimeout("tcp", p.address(d.to, d.port), time.Second)
-	if err != nil {
-		refuse()
-		return
-	}
-	c := &passage{door: d, near: near, far: far.(*net.TCPConn), gone: make(chan struct{})}
-	p.mu.Lock()
-	p.open[c] = true
-	if p.closed {
-		c.reset()
-	}
-	p.mu.Unlock()
-	var both sync.WaitGroup
-	both.Go(func() { p.pump(c, d.from, d.to, c.near, c.far) })
-	both.Go(func() { p.pump(c, d.to, d.from, c.far, c.near) })
-	both.Wait()
-	p.mu.Lock()
-	delete(p.open, c)
-	p.mu.Unlock()
-	c.reset()
-}
-
-// admitted says that a connection may be made. One that meets a cut hears nothing
-// until its dialer gives up.
-func (p *proxies) admitted(d door, near *net.TCPConn) bool {
-	if p.await(d, expired) {
-		return true
-	}
-	near.SetReadDeadline(time.Now().Add(longestDial))
-	io.Copy(io.Discard, near)
-	return false
 }
 
 // longestDial is for how long a connection across a cut is left in silence.
 const longestDial = 5 * time.Second
 
-// expired is no patience at all.
-var expired = func() <-chan time.Time {
-	c := make(chan time.Time)
-	close(c)
-	return c
-}()
+// admit connects what has dialed a door with what is behind it. No connection is made
+// across a cut: it hears nothing while that lasts, and then has to dial again.
+func (p *proxies) admit(d door, near net.Conn) {
+	if !p.isOpen(d) {
+		await(p, time.After(longestDial), func() bool { return p.isOpen(d) })
+		reset(near)
+		return
+	}
+	far, err := net.DialTimeout("tcp", p.address(d.to, d.port), time.Second)
+	if err != nil {
+		reset(near)
+		return
+	}
+	p.carry(d, near, far)
+}
+
+// carry moves bytes between two ends until both have none, or the passage is reset.
+func (p *proxies) carry(d door, near, far net.Conn) {
+	c := &passage{door: d, near: near, far: far, gone: make(chan struct{})}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		c.reset()
+		return
+	}
+	p.open[c] = true
+	p.alive.Go(func() {
+		var both sync.WaitGroup
+		both.Go(func() { p.pump(c, d.from, d.to, c.near, c.far) })
+		both.Go(func() { p.pump(c, d.to, d.from, c.far, c.near) })
+		both.Wait()
+		c.reset()
+		p.mu.Lock()
+		delete(p.open, c)
+		p.mu.Unlock()
+	})
+}
 
 // pump moves the bytes of one direction, and how it ends, whenever that is let through.
-func (p *proxies) pump(c *passage, from, to string, in, out *net.TCPConn) {
+func (p *proxies) pump(c *passage, from, to string, in, out net.Conn) {
 	for buf := make([]byte, 32<<10); ; {
 		n, err := in.Read(buf)
 		if !p.let(c, from, to) {
@@ -107,7 +97,7 @@ func (p *proxies) pump(c *passage, from, to string, in, out *net.TCPConn) {
 		switch {
 		case err == nil:
 		case errors.Is(err, io.EOF):
-			out.CloseWrite()
+			out.(*net.TCPConn).CloseWrite()
 			return
 		default:
 			c.reset()
@@ -118,17 +108,5 @@ func (p *proxies) pump(c *passage, from, to string, in, out *net.TCPConn) {
 
 // let waits until one direction is let through, or until the passage is gone: false.
 func (p *proxies) let(c *passage, from, to string) bool {
-	for {
-		p.mu.Lock()
-		changed := p.changed
-		p.mu.Unlock()
-		if p.passes(from, to, c.door.port) {
-			return true
-		}
-		select {
-		case <-changed:
-		case <-c.gone:
-			return false
-		}
-	}
+	return await(p, c.gone, func() bool { return p.passes(from, to, c.door.port) })
 }

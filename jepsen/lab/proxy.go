@@ -12,7 +12,7 @@ import (
 )
 
 // proxies is a network without namespaces: all on loopback, and a TCP proxy for each
-// endpoint, port and endpoint that asks there. The lab's binary is told by routesEnv
+// node, port and node that asks there. Clients get theirs by Dial. The lab's binary is told by routesEnv
 // to dial proxies instead of its peers.
 //
 // Bytes that are cut off wait in the proxy, as TCP keeps what is not acknowledged. A
@@ -29,7 +29,7 @@ type proxies struct {
 	alive   sync.WaitGroup
 }
 
-// door is where an endpoint is asked by another.
+// door is where a node is asked by another, or by clients.
 type door struct {
 	from, to string
 	port     Port
@@ -42,7 +42,7 @@ func newProxies(ids []string) (*proxies, error) {
 		subnet: fmt.Sprintf("127.%d.%d.", 1+rand.IntN(254), 1+rand.IntN(254)),
 		doors:  map[door]net.Listener{}, open: map[*passage]bool{}, changed: make(chan struct{}),
 	}
-	for _, from := range p.ends {
+	for _, from := range ids {
 		for _, to := range ids {
 			if from == to {
 				continue
@@ -113,28 +113,56 @@ func (p *proxies) Sever(a, b string) error {
 	return nil
 }
 
+// Dial returns a connection that is through to the node.
 func (p *proxies) Dial(node string, port Port, timeout time.Duration) (net.Conn, error) {
-	deadline := time.NewTimer(timeout)
-	defer deadline.Stop()
-	begun := time.Now()
 	d := door{Client, node, port}
-	if !p.await(d, deadline.C) {
+	if err := p.check([]Cut{{Client, node, port}}); err != nil {
+		return nil, err
+	}
+	begun := time.Now()
+	if !await(p, time.After(timeout), func() bool { return p.isOpen(d) }) {
 		return nil, fmt.Errorf("dial %s: cut off for %v", node, timeout)
 	}
-	ln := p.doors[d]
-	if ln == nil {
-		return nil, fmt.Errorf("dial %q: there is no such node", node)
+	far, err := net.DialTimeout("tcp", p.address(node, port), max(time.Millisecond, timeout-time.Since(begun)))
+	if err != nil {
+		return nil, err
 	}
-	return net.DialTimeout("tcp", ln.Addr().String(), max(time.Millisecond, timeout-time.Since(begun)))
+	conn, near, err := pair(p.subnet + "100:0")
+	if err != nil {
+		return nil, errors.Join(err, far.Close())
+	}
+	p.carry(d, near, far)
+	return conn, nil
 }
 
-// await waits until a door is open both ways, or for the end of patience.
-func (p *proxies) await(d door, patience <-chan time.Time) bool {
+// pair returns the two ends of a connection.
+func pair(addr string) (dialed, accepted net.Conn, err error) {
+	ln, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer ln.Close()
+	if dialed, err = net.Dial("tcp", ln.Addr().String()); err != nil {
+		return nil, nil, err
+	}
+	if accepted, err = ln.Accept(); err != nil {
+		return nil, nil, errors.Join(err, dialed.Close())
+	}
+	return dialed, accepted, nil
+}
+
+// isOpen says that packets pass a door both ways.
+func (p *proxies) isOpen(d door) bool {
+	return p.passes(d.from, d.to, d.port) && p.passes(d.to, d.from, d.port)
+}
+
+// await waits until the cuts make a thing so, or for the end of patience: false.
+func await[T any](p *proxies, patience <-chan T, so func() bool) bool {
 	for {
 		p.mu.Lock()
 		changed := p.changed
 		p.mu.Unlock()
-		if p.passes(d.from, d.to, d.port) && p.passes(d.to, d.from, d.port) {
+		if so() {
 			return true
 		}
 		select {

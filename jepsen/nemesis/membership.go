@@ -2,122 +2,179 @@ package nemesis
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"limitd/jepsen/lab"
 )
 
-// A change may take as long as a node has for it; refusals end it sooner.
-const changeTime = 12 * time.Second
+const (
+	changeTime = 12 * time.Second // that a change may take, asked again and again
+	joinTime   = 25 * time.Second // that a new node may take until it has its vote
+)
 
-var membership = []Nemesis{
-	{"replace", "a node that lost its disk and comes back as if it had not", "process", nil, func(ctx context.Context, e *Env) error {
-		n := e.victim()
-		e.begin([]string{n.ID()}, "its disk is replaced")
-		defer e.end([]string{n.ID()}, "")
-		if err := n.Kill(); err != nil {
-			return err
+// Refused changes, and changes of which nobody knows whether they were made, are for
+// the operator: he asks the cluster who is a member, and goes on from there.
+var memberships = []Nemesis{
+	{"join", "a vote that counts before the node has what it votes on", Members, nil, func(ctx context.Context, e *Env) error {
+		if id := e.spare(); id != "" {
+			return e.join(ctx, id)
 		}
-		if err := e.change(ctx, "REMOVE", n.ID()); err != nil {
-			return e.keep(n, err)
-		}
-		e.Members.remove(n.ID())
-		if err := n.Wipe(); err != nil {
-			return err
-		}
-		return e.join(ctx, n)
+		return e.removal(ctx, e.follower, "REMOVE")
 	}},
-	{"remove-running", "a removed node, or leader, that does not know", "process", nil, func(ctx context.Context, e *Env) error {
-		n := e.victim()
-		e.begin([]string{n.ID()}, "removed while it runs, and taken in again")
-		defer e.end([]string{n.ID()}, "")
-		if err := e.change(ctx, "REMOVE", n.ID()); err != nil {
-			return e.keep(n, err)
-		}
-		e.Members.remove(n.ID())
-		deadline := time.Now().Add(20 * time.Second)
-		for n.Running() && time.Now().Before(deadline) {
-			time.Sleep(50 * time.Millisecond)
-		}
-		if n.Running() {
-			return fmt.Errorf("%s was removed and runs still, 20 s later", n.ID())
-		}
-		if err := n.Wipe(); err != nil {
+	{"remove-follower", "a majority that still counts on who is gone", Members, nil, func(ctx context.Context, e *Env) error {
+		return e.removal(ctx, e.follower, "REMOVE")
+	}},
+	{"remove-leader", "a leader that is no member and goes on", Members, nil, func(ctx context.Context, e *Env) error {
+		return e.removal(ctx, e.leader, "REMOVE")
+	}},
+	{"leave", "a node that is gone before others know", Members, nil, func(ctx context.Context, e *Env) error {
+		return e.removal(ctx, e.victim, "LEAVE")
+	}},
+	{"remove-partitioned", "a change that two leaders make", Members | Links, []lab.Ability{lab.Netns}, func(ctx context.Context, e *Env) error {
+		if roomy, err := e.grow(ctx); !roomy {
 			return err
 		}
-		return e.join(ctx, n)
-	}},
-	{"demote", "", "admin", nil, func(ctx context.Context, e *Env) error {
-		n := e.follower()
-		e.begin([]string{n.ID()}, "no vote for a while")
-		defer e.end([]string{n.ID()}, "")
-		e.Members.SetVote(n.ID(), false)
-		if err := e.change(ctx, "DEMOTE", n.ID()); err != nil {
-			return nil // refused, or unknown: promoted below either way
-		}
-		e.wait(ctx, 500*time.Millisecond, 3*time.Second)
-		return nil // made good by the schedule
-	}},
-	{"remove-partitioned", "a change asked of a leader that leads no more", "network", []lab.Ability{lab.Netns}, func(ctx context.Context, e *Env) error {
-		leader := e.leaderOr()
-		e.begin([]string{leader}, "a demotion is asked of each node while the leader is cut off")
-		if err := e.Lab.Network().Cut(split([]string{leader}, e.others(leader), lab.PeerPort)); err != nil {
-			return err
-		}
-		e.Members.SetVote(e.others(leader)[0], false)
-		for _, id := range e.Members.List() {
-			e.Ask.AskFor(3*time.Second, id, "RL.CLUSTER", "DEMOTE", e.others(leader)[0])
-		}
-		err := e.Lab.Network().Cut(nil)
-		e.end([]string{leader}, "")
-		return err
-	}},
-}
-
-// change asks for a change of a node until it is made, for changeTime in all.
-func (e *Env) change(ctx context.Context, op, id string) error {
-	deadline := time.Now().Add(changeTime)
-	for {
-		other := e.others(id)
-		_, err := e.Ask.AskFor(changeTime, other[e.Rand.IntN(len(other))], "RL.CLUSTER", op, id)
-		if err == nil || time.Now().After(deadline) || ctx.Err() != nil {
-			return err
-		}
-		e.wait(ctx, 100*time.Millisecond, 300*time.Millisecond)
-	}
-}
-
-// keep goes on with a node whose removal was refused: for lack of a majority, say.
-// Whether it was made after all is seen when it starts.
-func (e *Env) keep(n lab.Node, _ error) error {
-	if n.Running() {
-		return nil
-	}
-	return n.Start()
-}
-
-// join starts an empty node that asks to be taken in, and waits for its vote.
-func (e *Env) join(_ context.Context, n lab.Node) error {
-	member := e.Lab.Node(e.others(n.ID())[0])
-	if err := n.Start("--join", member.RESP()); err != nil {
-		return err
-	}
-	e.Members.add(n.ID())
-	deadline := time.Now().Add(30 * time.Second)
-	for {
-		f, err := e.Ask.Info(n.ID())
-		if err == nil && (f["raft_role"] == "follower" || f["raft_role"] == "leader") && f["ready"] == "1" {
-			return nil
-		}
-		if !n.Running() { // its member was away: as an operator does, with another one
-			if err := n.Start("--join", e.Lab.Node(e.some(1)[0]).RESP()); err != nil {
+		id := e.victim()
+		return e.during([]string{id}, "it is cut off; it and the others are asked to remove each other", func() error {
+			if err := e.Lab.Network().Cut(split([]string{id}, e.others(id), lab.PeerPort)); err != nil {
 				return err
 			}
+			e.wait(ctx, 0, 2*time.Second) // at times before anybody has noticed
+			e.Roster.set(id, false)
+			e.each(e.Roster.List(), func(n lab.Node) error {
+				goes := id
+				if n.ID() == id {
+					goes = e.others(id)[0]
+					e.Roster.set(goes, false) // the others may do it when the cut is over
+				}
+				e.Ask.AskFor(4*time.Second, n.ID(), "RL.CLUSTER", "REMOVE", goes)
+				return nil
+			})
+			return e.Lab.Network().Cut(nil)
+		})
+	}},
+	{"join-partitioned", "a new node that is taken in by a leader that is none", Members | Links, []lab.Ability{lab.Netns}, func(ctx context.Context, e *Env) error {
+		id, leader := e.spare(), e.leader()
+		if id == "" {
+			return nil
 		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("%s has no vote 30 s after it joined: %v, %v", n.ID(), f["raft_role"], err)
+		return e.during([]string{id, leader}, id+" joins through "+leader+", which is cut off", func() error {
+			if err := e.Lab.Network().Cut(split([]string{leader}, e.others(leader), lab.PeerPort)); err != nil {
+				return err
+			}
+			if err := e.Lab.Node(id).Wipe(); err != nil {
+				return err
+			}
+			e.Roster.join(id)
+			if err := e.Lab.Node(id).Start(append(e.Serve[:len(e.Serve):len(e.Serve)], "--join", e.Lab.Node(leader).RESP())...); err != nil {
+				return err
+			}
+			e.wait(ctx, time.Second, 5*time.Second)
+			return e.Lab.Network().Cut(nil)
+		})
+	}},
+	{"demote", "a leader without a vote, and one that gets it back", Members, nil, func(ctx context.Context, e *Env) error {
+		if roomy, err := e.grow(ctx); !roomy {
+			return err
 		}
-		time.Sleep(100 * time.Millisecond)
+		id := e.victim()
+		return e.during([]string{id}, "its vote is taken", func() error {
+			e.Roster.set(id, false)
+			e.change(ctx, e.others(id), "DEMOTE", id)
+			e.wait(ctx, 500*time.Millisecond, 3*time.Second)
+			return nil // the operator gives it back
+		})
+	}},
+	{"replace", "a node that lost its disk and votes as if it had not", Members | Nodes, nil, func(ctx context.Context, e *Env) error {
+		id := e.victim()
+		return e.during([]string{id}, "its disk is replaced by an empty one", func() error {
+			if err := e.Lab.Node(id).Kill(); err != nil {
+				return err
+			}
+			e.Roster.set(id, false)
+			if !e.change(ctx, e.others(id), "REMOVE", id) {
+				return e.start(id) // with what it has
+			}
+			e.Roster.remove(id)
+			if err := e.Lab.Node(id).Wipe(); err != nil {
+				return err
+			}
+			return e.join(ctx, id)
+		})
+	}},
+}
+
+// removal removes a member that runs, if three voters are left then.
+func (e *Env) removal(ctx context.Context, who func() string, verb string) error {
+	if roomy, err := e.grow(ctx); !roomy {
+		return err
 	}
+	id := who()
+	return e.during([]string{id}, verb, func() error {
+		e.Roster.set(id, false)
+		if verb == "LEAVE" {
+			e.change(ctx, []string{id}, verb)
+		} else {
+			e.change(ctx, e.others(id), verb, id)
+		}
+		e.wait(ctx, 0, 3*time.Second)
+		return nil
+	})
+}
+
+// change asks one of these nodes for a change, and again until it is made; false if it
+// was refused for changeTime, or its outcome is not known.
+func (e *Env) change(ctx context.Context, ask []string, change ...string) bool {
+	for deadline := time.Now().Add(changeTime); ; {
+		_, err := e.Ask.AskFor(changeTime, ask[e.Rand.IntN(len(ask))], append([]string{"RL.CLUSTER"}, change...)...)
+		if err == nil {
+			return true
+		}
+		if time.Now().After(deadline) || !e.wait(ctx, 100*time.Millisecond, 300*time.Millisecond) {
+			return false
+		}
+	}
+}
+
+// spare is a node that is no member, "" if there is none.
+func (e *Env) spare() string {
+	for _, n := range e.Lab.Nodes() {
+		if !e.Roster.has(n.ID()) && !n.Running() {
+			return n.ID()
+		}
+	}
+	return ""
+}
+
+// grow takes a spare in if there are but three voters, and says whether there are more.
+func (e *Env) grow(ctx context.Context) (bool, error) {
+	if id := e.spare(); id != "" && e.Roster.voters() <= 3 {
+		if err := e.join(ctx, id); err != nil {
+			return false, err
+		}
+	}
+	return e.Roster.voters() > 3, nil
+}
+
+// join empties a spare, starts it, and waits for its vote, for joinTime at most.
+func (e *Env) join(ctx context.Context, id string) error {
+	if err := e.Lab.Node(id).Wipe(); err != nil {
+		return err
+	}
+	return e.during([]string{id}, "it joins", func() error {
+		e.Roster.join(id)
+		if err := e.start(id); err != nil {
+			return err
+		}
+		for deadline := time.Now().Add(joinTime); time.Now().Before(deadline); {
+			if f, err := e.Ask.Info(id); err == nil && f["ready"] == "1" && (f["raft_role"] == "follower" || f["raft_role"] == "leader") {
+				e.Roster.list(id, true)
+				return nil
+			}
+			if !sleep(ctx, 100*time.Millisecond) {
+				break
+			}
+		}
+		return nil // the operator goes on
+	})
 }

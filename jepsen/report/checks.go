@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"unicode"
 
 	"limitd/jepsen/check"
 )
@@ -44,7 +45,7 @@ func checkRows(all []check.Result) (rows []checkRow) {
 
 // words are the names in a list that people wrote.
 func words(s string) []string {
-	return strings.FieldsFunc(s, func(c rune) bool { return c == ',' || c == ' ' })
+	return strings.FieldsFunc(s, func(c rune) bool { return c == ',' || unicode.IsSpace(c) })
 }
 
 func caseID(name string) string { return "case-" + url.PathEscape(name) }

@@ -38,7 +38,7 @@ func TestACrashedRunStillHasAReport(t *testing.T) {
 		} else if err := os.RemoveAll(file); err != nil {
 			t.Fatal(err)
 		}
-		text := strings.ReplaceAll(pageText(made(t, dir)), "\n", " ")
+		text := strings.ReplaceAll(pageText(t, made(t, dir)), "\n", " ")
 		if says := strings.Contains(text, tt.says); says != (tt.says != "in no list") {
 			t.Errorf("%s cut to %d: %q is in the report: %v", tt.file, tt.cut, tt.says, says)
 		}
@@ -52,7 +52,7 @@ func TestACrashedRunStillHasAReport(t *testing.T) {
 }
 
 func TestAnEmptyDirectoryHasAReport(t *testing.T) {
-	text := pageText(made(t, t.TempDir()))
+	text := pageText(t, made(t, t.TempDir()))
 	for _, want := range []string{"unknown", "The run was not judged.", "run.json", "verdict.json", "history.jsonl", "health.jsonl", "samples.jsonl", "schedule.jsonl", "trace/", "log/",
 		"no fault was injected", "no operation was recorded"} {
 		if !strings.Contains(text, want) {

@@ -17,8 +17,9 @@ import (
 // Entry is what a ledger keeps of the judged run in dir.
 func Entry(dir string) (history.SoakRun, error) {
 	var meta history.Run
+	var o Options
 	var v check.Verdict
-	if err := history.ReadJSON(dir, history.RunFile, &meta); err != nil {
+	if err := errors.Join(history.ReadJSON(dir, OptionsFile, &o), history.ReadJSON(dir, history.RunFile, &meta)); err != nil {
 		return history.SoakRun{}, err
 	}
 	if err := history.ReadJSON(dir, history.VerdictFile, &v); err != nil {
@@ -29,7 +30,7 @@ func Entry(dir string) (history.SoakRun, error) {
 		return history.SoakRun{}, err
 	}
 	e := history.SoakRun{
-		Seed: meta.Seed, Profile: meta.Profile, Nodes: len(meta.Nodes), Commit: meta.Commit, Mode: meta.Mode, Started: meta.Started, Duration: meta.Duration,
+		Seed: meta.Seed, Profile: meta.Profile, Nodes: o.Nodes, Commit: meta.Commit, Mode: meta.Mode, Started: meta.Started, Duration: meta.Duration,
 		Verdict: string(v.Status), Faults: map[string]int64{}, NoService: pauses(events),
 	}
 	for _, c := range v.Checks {

@@ -1,17 +1,22 @@
 // Package run makes one run: it opens a lab, starts a cluster of real processes, lets
-// clients ask and nemeses do their worst, heals, and leaves a directory for the
-// checkers.
+// clients ask and nemeses do their worst, heals, has an operator make good what is left,
+// proves that all is well again, and leaves a directory for the checkers (package
+// history).
+//
+// All that is drawn comes from one seed, in a stream for each actor, so that a run with
+// another nemesis has the same clients. The schedule of a seed is the same each time;
+// what the nodes make of it is not.
 package run
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"sync"
 	"time"
@@ -22,24 +27,8 @@ import (
 	"limitd/jepsen/workload"
 )
 
-// Options of a run.
-type Options struct {
-	Seed    uint64
-	Profile string
-	Nemeses string // names, separated by commas; all; none
-	Time    time.Duration
-	Dir     string
-	Nodes   int
-	Workers int
-	Rate    float64           // operations per second
-	Binary  string            // limitd to run, built by lab.BuildWithClock
-	Env     map[string]string // for the nodes
-	Replay  string            // the line that does it again
-	Gates   map[string]int64
-}
-
-// heartbeat of the nodes: the shortest that is healthy where three nodes and their
-// clients share two processors.
+// heartbeat of the nodes: the shortest that is healthy where a cluster and its clients
+// share two processors.
 const heartbeat = 300 * time.Millisecond
 
 const settings = `[raft]
@@ -50,157 +39,175 @@ lease = "300ms"
 min_free_disk = "1MiB"
 `
 
+// snapshots of the nodes: so many that each run sees some, and a node that was away for
+// seconds needs one.
+var snapshots = []string{"--snapshot-every", "200"}
+
+// drainTime is how long healed members may take to answer for every key, and to come to
+// the same state.
+const drainTime = 25 * time.Second
+
 type runner struct {
-	o       Options
-	lab     lab.Lab
-	rec     *history.Recorder
-	dial    workload.Dialer
-	members *nemesis.Members
-	env     *nemesis.Env
+	o   Options
+	lab lab.Lab
+	rec *history.Recorder
+	env *nemesis.Env
+
+	machine machine
 }
 
-// Run makes a run. The process must be inside a lab's namespaces. An error means that
-// there is no run to judge.
+// Run makes a run in o.Dir. The process must be inside a lab's namespaces, but for
+// o.Proxy. An error means that there is no run to judge.
 func Run(o Options) (err error) {
-	nemeses, unknown := nemesis.Find(o.Nemeses)
-	if unknown != "" {
-		return fmt.Errorf("-nemesis: there is no nemesis %q", unknown)
+	if err := errors.Join(o.Validate(), os.MkdirAll(o.Dir, 0o755)); err != nil {
+		return err
 	}
-	if err := os.MkdirAll(o.Dir, 0o755); err != nil {
+	if err := history.WriteJSON(o.Dir, OptionsFile, o); err != nil {
 		return err
 	}
 	r := &runner{o: o}
-	r.lab, err = lab.Open(lab.Options{Dir: o.Dir, Nodes: o.Nodes, Settings: settings, Clocks: true, Disks: true, Env: o.Env, Binary: o.Binary})
+	r.lab, err = lab.Open(lab.Options{
+		Dir: o.Dir, Seed: o.Seed, Nodes: o.Nodes, Spare: spares(o.Nodes), Settings: settings, Env: o.Env, Binary: o.Binary,
+		Slow: o.Slow, Proxy: o.Proxy, Clocks: true, Disks: !o.Proxy})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.lab.Close()) }()
-	r.dial = func(node string, d time.Duration) (net.Conn, error) {
-		return r.lab.Network().Dial(node, lab.RESPPort, d)
-	}
-	var ids []string
-	for _, n := range r.lab.Nodes() {
-		ids = append(ids, n.ID())
-	}
-	r.members = nemesis.NewMembers(ids...)
 	meta := history.Run{
-		Seed: o.Seed, Profile: o.Profile, Commit: commit(), Mode: "netns", Nodes: ids, HeartbeatNS: int64(heartbeat),
-		Started: time.Now().UTC().Format(time.RFC3339), Settings: settings, Replay: o.Replay, Gates: o.Gates,
+		Seed: o.Seed, Profile: o.Profile, Commit: commit(), Mode: "netns", HeartbeatNS: int64(heartbeat),
+		Started: time.Now().UTC().Format(time.RFC3339), Settings: settings, Replay: o.replay(), Gates: o.gates(),
 	}
-	able := nemeses[:0:0]
-	for _, n := range nemeses {
+	if o.Proxy {
+		meta.Mode = "proxy"
+	}
+	can, cannot, skipped, err := o.nemeses(r.lab.Able)
+	if err != nil {
+		return err
+	}
+	meta.Skipped = skipped
+	for _, n := range append(can, cannot...) {
 		meta.Nemeses = append(meta.Nemeses, n.Name)
-		ok := true
-		for _, a := range n.Needs {
-			if err := r.lab.Able(a); err != nil {
-				meta.Skipped = append(meta.Skipped, fmt.Sprintf("%s: %v", n.Name, err))
-				ok = false
-			}
-		}
-		if ok {
-			able = append(able, n)
-		}
+	}
+	for _, s := range skipped {
+		fmt.Println("skipped:", s)
+	}
+	if len(can) == 0 && len(cannot) > 0 {
+		return fmt.Errorf("this machine can make none of the faults %s", o.Nemeses)
 	}
 	for _, n := range r.lab.Nodes() {
-		if err := n.Start(); err != nil {
-			return err
-		}
+		meta.Nodes = append(meta.Nodes, n.ID())
 	}
+	unwatch, err := r.machine.watch(o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unwatch()) }()
 	if r.rec, err = history.NewRecorder(o.Dir); err != nil {
 		return err
 	}
-	if err := r.restore(); err != nil {
-		return errors.Join(fmt.Errorf("the cluster does not come up: %w", err), r.rec.Close())
+	if err := r.found(meta.Nodes[:o.Nodes]); err != nil {
+		return errors.Join(err, r.rec.Close())
 	}
-	r.env = &nemesis.Env{Lab: r.lab, Ask: r.dial, Members: r.members, Recorder: r.rec}
-	meta.Unsettled, err = r.act(able)
-	meta.Members, meta.Duration = r.members.List(), r.rec.Now()
-	err = errors.Join(err, r.stopAll(&meta), r.rec.Close())
-	return errors.Join(err, history.WriteJSON(o.Dir, history.RunFile, meta))
+	meta.Unsettled, err = r.act(can)
+	meta.Members, meta.Duration = r.env.Roster.List(), r.rec.Now()
+	meta.Unsettled = append(meta.Unsettled, r.stopAll()...)
+	return errors.Join(err, r.rec.Close(), history.WriteJSON(o.Dir, history.RunFile, meta))
 }
 
-// act is the run itself.
+// spares are the nodes that may join: a cluster never has more than five or six.
+func spares(nodes int) int {
+	switch nodes {
+	case 1:
+		return 0
+	case 3:
+		return 2
+	}
+	return 1
+}
+
+// found starts the first members, and waits until they serve.
+func (r *runner) found(ids []string) error {
+	dial := func(node string, d time.Duration) (net.Conn, error) {
+		return r.lab.Network().Dial(node, lab.RESPPort, d)
+	}
+	r.env = &nemesis.Env{
+		Lab: r.lab, Ask: dial, Roster: nemesis.NewRoster(ids...), Recorder: r.rec, Serve: snapshots, Wanted: len(ids),
+		Rand: rand.New(rand.NewPCG(r.o.Seed, operatorStream)), Late: r.machine.behind}
+	for _, id := range ids {
+		if err := r.lab.Node(id).Start(snapshots...); err != nil {
+			return err
+		}
+	}
+	if err := r.env.Operate(); err != nil {
+		return fmt.Errorf("the cluster does not come up: %w", err)
+	}
+	return nil
+}
+
+// act is the run itself: what did not come back, and all else that the nodes did and must
+// not do, is in unsettled.
 func (r *runner) act(nemeses []nemesis.Nemesis) (unsettled []string, err error) {
-	ctx, end := context.WithTimeout(context.Background(), r.o.Time)
-	defer end()
+	c := workload.Config{
+		Seed: r.o.Seed, Nodes: r.env.Roster.List, Dial: r.env.Ask, Recorder: r.rec, Workers: r.o.Workers, Rate: r.o.Rate}
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	w := workload.New(c)
 	watching, stop := context.WithCancel(context.Background())
-	var all, watchers sync.WaitGroup
-	w := workload.New(workload.Config{
-		Seed: r.o.Seed, Nodes: r.members.List, Dial: r.dial, Recorder: r.rec, Workers: r.o.Workers, Rate: r.o.Rate})
 	asking, silence := context.WithCancel(context.Background())
-	all.Go(func() { w.Run(asking) })
+	var clients, watchers sync.WaitGroup
+	clients.Go(func() { w.Run(asking) })
 	watchers.Go(func() { r.watchHealth(watching) })
 	watchers.Go(func() { w.Watch(watching) })
-	if len(nemeses) > 0 {
-		unsettled, err = r.harass(ctx, nemeses)
-	} else {
-		<-ctx.Done()
-	}
+
+	ctx, end := context.WithTimeout(context.Background(), r.o.Time)
+	says, err := r.harass(ctx, nemeses)
+	end()
 	silence()
-	all.Wait()
+	clients.Wait()
+
+	err = errors.Join(err, r.lab.Heal())
+	if err == nil && says == nil {
+		says = r.env.Operate()
+	}
+	if err == nil && says == nil {
+		draining, end := r.machine.patience(drainTime)
+		says = w.Drain(draining)
+		end()
+	}
 	stop()
 	watchers.Wait()
-	err = errors.Join(err, r.lab.Heal())
-	if unsettled == nil {
-		if says := r.restore(); says != nil {
-			unsettled = append(unsettled, says.Error())
-		} else if says := drain(w); says != nil {
-			unsettled = append(unsettled, says.Error())
-		}
+	unsettled = r.env.Complaints()
+	if says != nil {
+		unsettled = append(unsettled, says.Error())
 	}
 	return unsettled, err
 }
 
-// drain is the proof that all members are well, and the same, at the end.
-func drain(w *workload.Workload) error {
-	ctx, end := context.WithTimeout(context.Background(), settled)
-	defer end()
-	return w.Drain(ctx)
-}
-
-// watchHealth writes what works whenever that changes.
-func (r *runner) watchHealth(ctx context.Context) {
-	var before map[string]history.NodeHealth
-	for {
-		now := r.lab.Health()
-		for id, h := range now {
-			h.Voter = r.members.Votes(id)
-			now[id] = h
-		}
-		if !reflect.DeepEqual(before, now) {
-			r.rec.Health(now)
-			before = now
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
-}
-
-// stopAll ends the nodes in order. One that does not end well is noted.
-func (r *runner) stopAll(meta *history.Run) error {
+// stopAll ends the nodes in order, and says which did not end well.
+func (r *runner) stopAll() (unwell []string) {
 	var all sync.WaitGroup
-	var mu sync.Mutex
+	says := make(chan string, len(r.lab.Nodes()))
 	for _, n := range r.lab.Nodes() {
-		if !n.Running() {
-			continue
+		if n.Running() {
+			all.Go(func() {
+				if code, err := n.Stop(30 * time.Second); err != nil || code != 0 {
+					says <- fmt.Sprintf("%s ended with code %d after SIGTERM, when all was well: %v", n.ID(), code, err)
+				}
+			})
 		}
-		all.Go(func() {
-			if code, err := n.Stop(30 * time.Second); err != nil || code != 0 {
-				mu.Lock()
-				defer mu.Unlock()
-				meta.Unsettled = append(meta.Unsettled, fmt.Sprintf("%s ended with code %d after SIGTERM: %v", n.ID(), code, err))
-			}
-		})
 	}
 	all.Wait()
-	return nil
+	close(says)
+	for s := range says {
+		unwell = append(unwell, s)
+	}
+	return unwell
 }
 
+// commit is that of the working directory, with a mark if files differ from it.
 func commit() string {
-	b, err := exec.Command("git", "rev-parse", "--short", "HEAD").Output()
+	b, err := exec.Command("git", "describe", "--always", "--dirty", "--exclude=*").Output()
 	if err != nil {
 		return "unknown"
 	}

@@ -8,122 +8,121 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"limitd/jepsen/history"
 	"limitd/jepsen/nemesis"
 )
 
-// period is one period of the schedule: faults at once, then all is healed.
-type period struct {
-	At     int64    `json:"at"` // ns of the run
+// Period is one period of the schedule, a line of schedule.jsonl: faults together, then
+// all is healed. Times are ns of the run.
+type Period struct {
+	At     int64    `json:"at"`
 	Faults []string `json:"faults"`
-	Healed int64    `json:"healed"`
-	Well   int64    `json:"well"` // all members serve again
+	After  []int64  `json:"after"`  // each fault begins that much later than At, ns
+	Healed int64    `json:"healed"` // the faults are over
+	Well   int64    `json:"well"`   // all members serve again
 }
 
-// calmTime is a pause in which a cluster must serve as if nothing had ever happened.
-const calmTime = 6 * time.Second
+// Streams of random numbers of a seed; the clients' begin at 1000 (package workload).
+const (
+	scheduleStream = 1
+	operatorStream = 2
+	faultStreams   = 1 << 32 // three for each period
+)
 
-// settled is how long a healed cluster may take until all members serve.
-const settled = 25 * time.Second
+const (
+	lateMost = time.Second     // by which a period's second and third fault begin later
+	calmMost = time.Second     // between two periods
+	longCalm = 6 * time.Second // every fourth time: service must be as if nothing had ever happened
+)
 
-// harass runs periods of faults until ctx ends. Each is followed by a healing and by
-// the proof that all members serve again; what did not come back is returned, and
-// ends the run.
-func (r *runner) harass(ctx context.Context, all []nemesis.Nemesis) (unsettled []string, err error) {
+// plan is what is drawn for a period before it begins.
+type plan struct {
+	faults []nemesis.Nemesis
+	after  []time.Duration
+	calm   time.Duration
+}
+
+func draw(r *rand.Rand, all []nemesis.Nemesis) (p plan) {
+	p.faults = nemesis.Draw(r, all)
+	for i := range 3 {
+		after := time.Duration(r.Int64N(int64(lateMost)))
+		if i == 0 {
+			after = 0
+		}
+		if i < len(p.faults) {
+			p.after = append(p.after, after)
+		}
+	}
+	p.calm = time.Duration(r.Int64N(int64(calmMost)))
+	if r.IntN(4) == 0 {
+		p.calm = longCalm
+	}
+	return p
+}
+
+// harass makes periods of faults until ctx ends. Each is followed by a healing and by the
+// proof that all members serve again; what keeps them from it is returned as says, and
+// there are no more periods then. An error is the lab's.
+func (r *runner) harass(ctx context.Context, all []nemesis.Nemesis) (says, err error) {
 	out, err := os.Create(filepath.Join(r.o.Dir, history.ScheduleFile))
 	if err != nil {
 		return nil, err
 	}
 	defer out.Close()
-	draw := rand.New(rand.NewPCG(r.o.Seed, 1))
-	for stream := uint64(100); ctx.Err() == nil; stream += 10 {
-		p := period{At: r.rec.Now()}
-		faults := []nemesis.Nemesis{all[draw.IntN(len(all))]}
-		if second := all[draw.IntN(len(all))]; draw.IntN(10) < 4 && second.Group != faults[0].Group {
-			faults = append(faults, second)
+	if len(all) == 0 {
+		<-ctx.Done()
+		return nil, nil
+	}
+	random := rand.New(rand.NewPCG(r.o.Seed, scheduleStream))
+	for stream := uint64(faultStreams); ctx.Err() == nil; stream += 3 {
+		plan := draw(random, all)
+		p := Period{At: r.rec.Now()}
+		for i, n := range plan.faults {
+			p.Faults, p.After = append(p.Faults, n.Name), append(p.After, int64(plan.after[i]))
 		}
-		var wait sync.WaitGroup
-		failed := make([]error, len(faults))
-		for i, n := range faults {
-			p.Faults = append(p.Faults, n.Name)
-			env := r.env.As(n.Name, rand.New(rand.NewPCG(r.o.Seed, stream+uint64(i))))
-			wait.Go(func() {
-				if err := n.Run(ctx, env); err != nil {
-					failed[i] = fmt.Errorf("nemesis %s: %w", n.Name, err)
-				}
-			})
-		}
-		wait.Wait()
+		err := r.together(ctx, plan, stream)
 		p.Healed = r.rec.Now()
-		if err := errors.Join(errors.Join(failed...), r.lab.Heal()); err != nil {
+		if err := errors.Join(err, r.lab.Heal()); err != nil {
 			return nil, err
 		}
-		says := r.restore()
+		if says = r.env.Operate(); says != nil {
+			says = fmt.Errorf("after %v: %w", p.Faults, says)
+		}
 		p.Well = r.rec.Now()
-		if err := json.NewEncoder(out).Encode(p); err != nil {
-			return nil, err
+		if err := json.NewEncoder(out).Encode(p); err != nil || says != nil {
+			return says, err
 		}
-		if says != nil {
-			return []string{fmt.Sprintf("after %v: %v", p.Faults, says)}, nil
-		}
-		calm := time.Duration(draw.Int64N(int64(time.Second)))
-		if draw.IntN(4) == 0 {
-			calm = calmTime
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(calm):
-		}
+		pause(ctx, plan.calm)
 	}
 	return nil, nil
 }
 
-// restore starts the members that do not run, gives those their vote back that lost
-// it, and waits until all of them serve.
-func (r *runner) restore() error {
-	deadline := time.Now().Add(settled)
-	for {
-		err := r.serving()
-		if err == nil || time.Now().After(deadline) {
-			return err
-		}
-		time.Sleep(100 * time.Millisecond)
+// together lets the faults of a period act, and returns when all are over.
+func (r *runner) together(ctx context.Context, p plan, stream uint64) error {
+	failed := make(chan error, len(p.faults))
+	for i, n := range p.faults {
+		env := r.env.As(n.Name, rand.New(rand.NewPCG(r.o.Seed, stream+uint64(i))))
+		go func() {
+			pause(ctx, p.after[i])
+			err := n.Run(ctx, env)
+			if err != nil {
+				err = fmt.Errorf("nemesis %s: %w", n.Name, err)
+			}
+			failed <- err
+		}()
 	}
+	var all error
+	for range p.faults {
+		all = errors.Join(all, <-failed)
+	}
+	return all
 }
 
-// serving says what keeps a member from serving, and does what an operator would do.
-func (r *runner) serving() error {
-	var failed error
-	for _, id := range r.members.List() {
-		if n := r.lab.Node(id); !n.Running() {
-			code, _ := n.Exited()
-			failed = errors.Join(failed, fmt.Errorf("%s had ended with code %d", id, code))
-			if err := n.Start(); err != nil {
-				return err
-			}
-		}
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
 	}
-	if failed != nil {
-		return failed
-	}
-	for _, id := range r.members.List() {
-		f, err := r.dial.Info(id)
-		switch {
-		case err != nil:
-			failed = errors.Join(failed, fmt.Errorf("%s: %w", id, err))
-			continue
-		case f["raft_role"] == "nonvoter":
-			_, err := r.dial.AskFor(10*time.Second, id, "RL.CLUSTER", "PROMOTE", id)
-			failed = errors.Join(failed, fmt.Errorf("%s has no vote: %v", id, err))
-			continue
-		}
-		r.members.SetVote(id, true)
-		if _, err := r.dial.Ask(id, "CL.THROTTLE", "limitd:ready", "0", "1", "1", "0"); err != nil {
-			failed = errors.Join(failed, fmt.Errorf("%s: %w", id, err))
-		}
-	}
-	return failed
 }

@@ -29,7 +29,8 @@ const again = 50 * time.Millisecond
 //	every node must answer for every key that was ever asked of,
 //	and all must come to the same chain hash at the same newest index.
 //
-// It says what did not. What it asks is in the history like all else.
+// It says what did not. What it asks is in the history like all else. It may be called
+// again, not at the same time.
 func (w *Workload) Drain(ctx context.Context) error {
 	nodes := w.c.Nodes()
 	if len(nodes) == 0 || len(nodes) > drainers {
@@ -44,8 +45,9 @@ func (w *Workload) Drain(ctx context.Context) error {
 	var all sync.WaitGroup
 	for i, node := range nodes {
 		all.Go(func() {
-			c := w.client(w.c.Workers*pipelined+i*drainPipelined, drainPipelined)
+			c := w.drains[i]
 			defer c.drop()
+			c.ns = 0
 			failed[i] = cmp.Or(c.everyKind(ctx, node, i), c.everyKey(ctx, node, used))
 		})
 	}
@@ -66,7 +68,7 @@ func (c *client) everyKind(ctx context.Context, node string, i int) error {
 				continue
 			}
 			cmd := op.Make(rand.New(rand.NewPCG(c.w.c.Seed, 900+uint64(i))), k)
-			if err := c.insist(ctx, node, func() []call { return []call{c.w.call(op, k, cmd)} }); err != nil {
+			if err := c.insist(ctx, node, []call{c.w.call(op, k, cmd)}); err != nil {
 				return err
 			}
 		}
@@ -78,42 +80,39 @@ func (c *client) everyKind(ctx context.Context, node string, i int) error {
 func (c *client) everyKey(ctx context.Context, node string, used []Key) error {
 	peek := operation("peek")
 	for len(used) > 0 {
-		n := 0
-		for n < min(len(used), drainPipelined) && used[n].NS == used[0].NS {
-			n++
-		}
-		batch := used[:n]
-		used = used[n:]
-		if c.ns != batch[0].NS {
+		if c.ns != used[0].NS {
 			c.drop()
-			c.ns = batch[0].NS
+			c.ns = used[0].NS
 		}
-		err := c.insist(ctx, node, func() (calls []call) {
-			for _, k := range batch {
-				calls = append(calls, c.w.call(peek, k, k.throttle(0)))
-			}
-			return calls
-		})
-		if err != nil {
+		var calls []call
+		for len(used) > 0 && len(calls) < drainPipelined && used[0].NS == c.ns {
+			calls = append(calls, c.w.call(peek, used[0], used[0].throttle(0)))
+			used = used[1:]
+		}
+		if err := c.insist(ctx, node, calls); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// insist asks again until all calls of one write are answered. Each time they are new
-// calls, with tags of their own.
-func (c *client) insist(ctx context.Context, node string, fresh func() []call) error {
+// insist asks those calls again that are not answered, until all are. Each time they
+// are new calls, with tags of their own.
+func (c *client) insist(ctx context.Context, node string, calls []call) error {
 	for {
-		calls := fresh()
 		said := c.ask(node, calls)
-		bad := slices.IndexFunc(said, func(o outcome) bool { return o.Type != history.OK })
-		if bad < 0 {
-			return nil
+		var rest []call
+		var last error
+		for i, k := range calls {
+			if said[i].Type != history.OK {
+				rest = append(rest, c.w.call(k.op, k.key, k.cmd))
+				last = fmt.Errorf("%s does not answer %q: %w", node, k.cmd, said[i].err)
+			}
 		}
-		if !sleep(ctx, time.Now().Add(again)) {
-			return fmt.Errorf("%s does not answer %q: %w", node, calls[bad].cmd, said[bad].err)
+		if last == nil || !sleep(ctx, time.Now().Add(again)) {
+			return last
 		}
+		calls = rest
 	}
 }
 

@@ -197,7 +197,10 @@ func TestANodeThatIsAway(t *testing.T) {
 		t.Errorf("%s, want ff", got)
 	}
 	c.ns = 3
-	w.c.Dial = pipe(func(c net.Conn) { io.WriteString(c, "-ERR no such namespace\r\n") })
+	w.c.Dial = pipe(func(c net.Conn) {
+		c.Read(make([]byte, 4<<10))
+		io.WriteString(c, "-ERR no such namespace\r\n")
+	})
 	if got := types(c.ask("n1", w.calls(1))); got != "f" || c.conn != nil {
 		t.Errorf("no namespace: %s, want f: nothing was sent", got)
 	}

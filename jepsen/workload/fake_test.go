@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -85,7 +86,7 @@ func allow(_ string, cmd []string) string {
 	case "CL.THROTTLE":
 		return "*5\r\n:0\r\n:9\r\n:8\r\n:-1\r\n:1\r\n"
 	case "INFO":
-		return "$34\r\nraft_role:follower\r\nraft_term:1\r\n\r\n"
+		return role("follower", 1)
 	case "RL.TIME":
 		return "*1\r\n:1\r\n"
 	case "RL.HASH":
@@ -96,6 +97,12 @@ func allow(_ string, cmd []string) string {
 		return "+OK\r\n"
 	}
 	return ":1\r\n"
+}
+
+// role is INFO of a node in that role.
+func role(role string, term int) string {
+	text := fmt.Sprintf("# Raft\r\nraft_role:%s\r\nraft_term:%d\r\n", role, term)
+	return fmt.Sprintf("$%d\r\n%s\r\n", len(text), text)
 }
 
 // start makes a workload on fake nodes n1, n2 and n3, and returns what ends it and reads
@@ -162,6 +169,18 @@ func wellFormed(t *testing.T, events []history.Event) {
 		}
 	}
 }
+
+// members changes while clients ask.
+type members struct{ atomic.Pointer[[]string] }
+
+func memberList(nodes ...string) *members {
+	m := &members{}
+	m.set(nodes...)
+	return m
+}
+
+func (m *members) set(nodes ...string) { m.Store(&nodes) }
+func (m *members) list() []string      { return *m.Load() }
 
 // calls are takes on keys k1, k2, ….
 func (w *Workload) calls(n int) (all []call) {

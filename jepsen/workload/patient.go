@@ -9,10 +9,10 @@ import (
 )
 
 // owned are the classes of keys that a patient worker has for itself. Their emission
-// intervals are whole milliseconds: 1000, 250 and 1500.
+// intervals are whole milliseconds: 1000, 750 and 1500.
 var owned = []class{
 	{name: "own1", maxBurst: 0, count: 1, period: 1},
-	{name: "own4", maxBurst: 3, count: 4, period: 1},
+	{name: "own4", maxBurst: 3, count: 4, period: 3},
 	{name: "own2", maxBurst: 0, count: 2, period: 3},
 }
 

@@ -46,6 +46,8 @@ type Workload struct {
 	processes int // numbers that clients have at the start; one that is replaced grows by that
 	tag       atomic.Uint64
 
+	drains [drainers]*client
+
 	mu     sync.Mutex
 	used   map[place]Key // keys that were asked of
 	leader string        // as the nodes say; "" if none was found
@@ -67,7 +69,11 @@ func New(c Config) *Workload {
 	if c.Patience == 0 {
 		c.Patience = patience
 	}
-	return &Workload{c: c, processes: c.Workers*pipelined + drainers*drainPipelined, used: map[place]Key{}}
+	w := &Workload{c: c, processes: c.Workers*pipelined + drainers*drainPipelined, used: map[place]Key{}}
+	for i := range w.drains {
+		w.drains[i] = w.client(c.Workers*pipelined+i*drainPipelined, drainPipelined)
+	}
+	return w
 }
 
 // Run asks until ctx ends, and until what was asked is answered or given up.

@@ -30,11 +30,11 @@ var defects = []defect{
 	{"nosync", []string{"durability"}, "power-all,power-majority", 20 * time.Second, 3},
 	{"local-clock-in-apply", []string{"replicas"}, "none", 6 * time.Second, 1},
 	{"no-clamp-of-t", []string{"monotone"}, "kill-leader,pause", 20 * time.Second, 3},
-	{"last-not-in-snapshot", []string{"replicas"}, "replace", 20 * time.Second, 3},
+	{"last-not-in-snapshot", []string{"replicas"}, "lag,lag-dead", 20 * time.Second, 3},
 	{"tat-rounded-to-ms", []string{"witness"}, "none", 6 * time.Second, 1},
 	{"ge-at-burst-edge", []string{"witness"}, "none", 6 * time.Second, 1},
 	{"refund-twice", []string{"witness"}, "none", 6 * time.Second, 1},
-	{"snapshot-without-last-entry", []string{"replicas"}, "replace", 20 * time.Second, 3},
+	{"snapshot-without-last-entry", []string{"replicas"}, "lag,lag-dead", 20 * time.Second, 3},
 	{"void-batch-applied", []string{"witness"}, "kill-leader,pause,isolate-leader,transfer", 25 * time.Second, 4},
 	{"indoubt-as-refused", []string{"in-doubt"}, "kill-leader,pause,isolate-leader", 20 * time.Second, 3},
 	{"denial-out-of-touch", []string{"local-denials"}, "peers-only,isolate-one", 25 * time.Second, 4},
@@ -48,12 +48,12 @@ func selftestVerb(args []string) (int, error) {
 	dir := f.String("dir", "", "directory for the runs; default: a new one")
 	only := f.String("mutant", "", "names, separated by commas; default: all")
 	binary := f.String("binary", "", "limitd, built by jepsen with the tag mutant; default: build it")
-	if err := f.Parse(args); err != nil {
-		return unknown, nil
+	if err := flags(f, args, 0); err != nil {
+		return unknown, err
 	}
 	var err error
 	if *dir == "" {
-		*dir, err = os.MkdirTemp("", "limitd-selftest-")
+		*dir, err = scratch("limitd-selftest-")
 	} else {
 		err = os.MkdirAll(*dir, 0o755)
 	}

@@ -24,8 +24,11 @@ func soakVerb(args []string) (int, error) {
 	each := f.Duration("each", time.Minute, "of one run")
 	binary := f.String("binary", "", "limitd, built by jepsen; default: build it")
 	summary := f.Bool("summary", false, "print what the ledger says, and make no run")
-	if err := f.Parse(args); err != nil || *dir == "" {
-		return unknown, errors.Join(err, errors.New("usage: jepsen soak -dir D [-time 2h] [-summary]"))
+	if err := flags(f, args, 0); err != nil {
+		return unknown, err
+	}
+	if *dir == "" {
+		return unknown, errors.New("-dir names the directory of the ledger: it is missing")
 	}
 	if err := os.MkdirAll(*dir, 0o755); err != nil {
 		return unknown, err

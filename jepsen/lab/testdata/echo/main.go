@@ -18,8 +18,11 @@ import (
 	"time"
 )
 
-// echo serve --config FILE --node ID --trace FILE
+// echo serve --config FILE --node ID --trace FILE [--fail]
 func main() {
+	if len(os.Args) > 8 {
+		os.Exit(3)
+	}
 	config, err := os.ReadFile(os.Args[3])
 	check(err)
 	for _, part := range strings.Split(string(config), "[[node]]")[1:] {
