@@ -13,7 +13,7 @@ import (
 )
 
 // drainOf asks for a while and drains, with so much virtual time for it.
-func drainOf(t *testing.T, f *fake, patience time.Duration) (events []history.Event, err error, took time.Duration) {
+func drainOf(t *testing.T, f *fake, patience time.Duration) (events []history.Event, took time.Duration, err error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w, end := f.start(t, Config{Seed: 5, Workers: 8, Rate: 200})
@@ -27,11 +27,11 @@ func drainOf(t *testing.T, f *fake, patience time.Duration) (events []history.Ev
 		took = time.Since(began)
 		events = end()
 	})
-	return events, err, took
+	return events, took, err
 }
 
 func TestTheEndReadsEveryKeyThroughEveryNode(t *testing.T) {
-	events, err, _ := drainOf(t, &fake{}, time.Minute)
+	events, _, err := drainOf(t, &fake{}, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func TestTheEndSaysWhatDoesNotComeBack(t *testing.T) {
 		}, []string{"n1", "RL.HASH", "LOADING"}, 5 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err, took := drainOf(t, &fake{answer: tt.answer}, 5*time.Second)
+			_, took, err := drainOf(t, &fake{answer: tt.answer}, 5*time.Second)
 			if err == nil {
 				t.Fatal("no error")
 			}
