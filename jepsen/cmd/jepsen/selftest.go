@@ -29,7 +29,7 @@ var defects = []defect{
 	{"ack-before-commit", []string{"durability"}, "kill-leader,isolate-leader", 20 * time.Second, 3},
 	{"nosync", []string{"durability"}, "power-all,power-majority", 20 * time.Second, 3},
 	{"local-clock-in-apply", []string{"replicas"}, "none", 6 * time.Second, 1},
-	{"no-clamp-of-t", []string{"monotone"}, "kill-leader,pause", 20 * time.Second, 3},
+	{"no-clamp-of-t", []string{"monotone"}, "clock-leader,clock-all,clock-strobe", 20 * time.Second, 3},
 	{"last-not-in-snapshot", []string{"replicas"}, "lag,lag-dead", 20 * time.Second, 3},
 	{"tat-rounded-to-ms", []string{"witness"}, "none", 6 * time.Second, 1},
 	{"ge-at-burst-edge", []string{"witness"}, "none", 6 * time.Second, 1},
