@@ -11,7 +11,7 @@ GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 # The packages with crash points, which only the tag compiles in.
 FAILPOINTS = $$(grep -rl --include='*.go' '^//go:build failpoint' . | xargs -n1 dirname | sort -u)
 
-.PHONY: run build test ci lint fuzz failpoint nextformat e2e churn sim jepsen selftest soak bench-smoke
+.PHONY: run build test ci lint fuzz failpoint nextformat mutants e2e churn sim jepsen selftest soak bench-smoke
 
 # Three nodes on this machine, until Ctrl-C.
 run: build
@@ -27,7 +27,7 @@ test:
 	$(GO) test -race -short -count=1 -timeout 10m -parallel 4 ./e2e
 
 # What is too long for `make test`.
-ci: lint failpoint nextformat mutant fuzz jepsen e2e
+ci: lint failpoint nextformat mutants fuzz jepsen e2e
 	$(MAKE) churn CHURN=1m
 
 lint:
@@ -51,7 +51,7 @@ nextformat:
 	$(GO) test -tags nextformat -run 'Version|Newer|Read|Upgrade|SavedSnap' ./cluster
 
 # Each known defect changes what it should, and the simulation finds those that show there.
-mutant:
+mutants:
 	$(GO) test -tags mutant -run 'Defect|Misspelled' $$(grep -rl --include='*_test.go' '^//go:build mutant' . | xargs -n1 dirname | sort -u)
 
 # Each fuzz target for FUZZTIME.
