@@ -94,11 +94,15 @@ func (n *Node) askPeer(m NodeInfo) bootAnswer {
 
 func (n *Node) notePolled(s peerStatus) {
 	n.polled.mu.Lock()
-	defer n.polled.mu.Unlock()
 	if n.polled.peers == nil {
 		n.polled.peers = map[string]polledPeer{}
 	}
+	led := n.polled.peers[nodeID(s.RaftID)].status.Leads
 	n.polled.peers[nodeID(s.RaftID)] = polledPeer{s, n.clock.Boot()}
+	n.polled.mu.Unlock()
+	if s.Leads && !led {
+		n.leaderNews.announce() // for those that wait on a node which knows it by hearsay
+	}
 }
 
 func (n *Node) polledPeer(id string) (polledPeer, bool) {

@@ -206,16 +206,17 @@ func findOther(servers []raft.Server, raftID string) string {
 func (n *Node) leaderByHearsay() (raft.ServerID, string) {
 	n.polled.mu.Lock()
 	defer n.polled.mu.Unlock()
-	var id raft.ServerID
+	var leads peerStatus
 	var newest int64
 	for _, p := range n.polled.peers {
 		if p.status.Leads && p.heard > newest {
-			id, newest = raft.ServerID(p.status.RaftID), p.heard
+			leads, newest = p.status, p.heard
 		}
 	}
-	for _, s := range n.configuration().Servers {
-		if s.ID == id {
-			return id, string(s.Address)
+	// What it says of itself is newer than this node's log, which may hold nothing yet.
+	for _, s := range append(leads.configuration(), n.configuration().Servers...) {
+		if string(s.ID) == leads.RaftID {
+			return s.ID, string(s.Address)
 		}
 	}
 	return "", ""
