@@ -35,6 +35,11 @@ import (
 // the end of time: calls are denied until the key is reset, because a record
 // that cannot be read must not admit. Eight damaged bytes cannot be told from
 // a tat; that is for the checksums of whoever stores them.
+//
+// A token bucket of capacity Burst that gains a unit each Interval is the same
+// arithmetic. So is a leaky bucket that lets one unit out each Interval and has
+// room for Burst of them, the one that is let out at once included: its debt is
+// also the time that an accepted call waits for its turn.
 
 const tatSize = 8
 
@@ -78,6 +83,15 @@ func (l Limit) gcra(v *Verdict, e *Effect, state []byte, now, cost int64, buf []
 	v.Limit = l.Burst
 	v.Remaining = max(0, tau-debt) / l.Interval
 	v.ResetAfter = debt
+}
+
+// leaky is gcra, and says how long to wait before acting: what was ahead in the
+// queue. A call of several units waits for its first.
+func (l Limit) leaky(v *Verdict, e *Effect, state []byte, now, cost int64, buf []byte) {
+	l.gcra(v, e, state, now, cost, buf)
+	if v.Allowed && cost >= 0 {
+		v.Delay = v.ResetAfter - l.Interval*cost
+	}
 }
 
 // refund is the time that units given back take off the debt: at most all of

@@ -75,7 +75,7 @@ func TestGCRAIsTheExactTokenBucket(t *testing.T) {
 			}
 			now += drawPause(t, l, said)
 			cost := drawCost(t, l)
-			v, e := l.Decide(r.at(now), now, cost, nil)
+			v, e := l.Decide(r.at(now), now, 0, cost, nil)
 			want := bucket.Take(big.NewInt(now), big.NewInt(l.Interval), big.NewInt(l.Burst), big.NewInt(cost))
 			checkAnswer(t, v, want)
 			checkEffect(t, v, e, now, cost)
@@ -119,7 +119,7 @@ func checkEffect(t *rapid.T, v algo.Verdict, e algo.Effect, now, cost int64) {
 func checkWaits(t *rapid.T, l algo.Limit, r *record, v algo.Verdict, now, cost int64) {
 	t.Helper()
 	after := func(wait, cost int64) algo.Verdict {
-		w, _ := l.Decide(r.at(now+wait), now+wait, cost, nil)
+		w, _ := l.Decide(r.at(now+wait), now+wait, 0, cost, nil)
 		return w
 	}
 	// Beyond 2^62 a charge may not fit any more, and is denied for that.
@@ -176,7 +176,7 @@ func TestNoIntervalAdmitsMoreThanBurstPlusRefill(t *testing.T) {
 			}
 			lowest[i] = min(lowest[i], charged[i]-now)
 			before := max(0, r.expiry-now)
-			v, e := l.Decide(r.at(now), now, cost, nil)
+			v, e := l.Decide(r.at(now), now, 0, cost, nil)
 			r.apply(e)
 			said = v.RetryAfter
 			if e.Op == algo.None {
@@ -200,8 +200,8 @@ func TestDecisionsDoNotDependOnTheDate(t *testing.T) {
 		for range rapid.IntRange(1, 20).Draw(t, "calls") {
 			now += drawPause(t, l, said)
 			cost := drawCost(t, l)
-			v, e := l.Decide(here.at(now), now, cost, nil)
-			w, f := l.Decide(there.at(now+shift), now+shift, cost, nil)
+			v, e := l.Decide(here.at(now), now, 0, cost, nil)
+			w, f := l.Decide(there.at(now+shift), now+shift, 0, cost, nil)
 			if v != w || e.Op != f.Op {
 				t.Fatalf("cost %d at %d: %+v %+v, but shifted by %d: %+v %+v", cost, now, v, e, shift, w, f)
 			}

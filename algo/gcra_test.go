@@ -15,7 +15,7 @@ func tat(ns int64) []byte { return binary.LittleEndian.AppendUint64(nil, uint64(
 // The layout is on disk: eight bytes, little endian, equal to the expiry.
 func TestGCRAStateLayout(t *testing.T) {
 	l := mustThrottle(t, 9, 1, 1)
-	_, e := l.Decide(nil, 0x0102030405060708, 2, nil)
+	_, e := l.Decide(nil, 0x0102030405060708, 0, 2, nil)
 	want := []byte{0x08, 0x9b, 0x3b, 0x7c, 0x04, 0x03, 0x02, 0x01}
 	if !bytes.Equal(e.State, want) || e.Expiry != 0x010203047c3b9b08 || e.Op != algo.Replace || e.Drop != 0 {
 		t.Errorf("effect %+v, want state % x as state and expiry", e, want)
@@ -39,32 +39,32 @@ func TestGCRAAtTheExtremes(t *testing.T) {
 		want      algo.Verdict
 		tat       int64 // of the effect; -1: none
 	}{
-		{"all of 2^62 units at once", fastest, nil, far, full, algo.Verdict{true, full, 0, 0, full}, math.MaxInt64},
-		{"then one more", fastest, tat(math.MaxInt64), far, 1, algo.Verdict{false, full, 0, 1, full}, -1},
-		{"then all again", fastest, tat(math.MaxInt64), far, full, algo.Verdict{false, full, 0, full, full}, -1},
-		{"then a ns later", fastest, tat(math.MaxInt64), far + 1, 0, algo.Verdict{true, full, 1, 0, full - 1}, -1},
-		{"more than there ever is", second, nil, 5, math.MaxInt64, algo.Verdict{false, 1, 1, algo.Never, 0}, -1},
-		{"one in 146 years", slowest, nil, far, 1, algo.Verdict{true, 1, 0, 0, 4611686018e9}, far + 4611686018e9},
-		{"a unit of 2^62 ns", whole, nil, 0, 1, algo.Verdict{true, 1, 0, 0, full}, full},
-		{"its second", whole, tat(full), 0, 1, algo.Verdict{false, 1, 0, full, full}, -1},
-		{"its refund", whole, tat(full), 0, -1, algo.Verdict{true, 1, 1, 0, 0}, 0},
-		{"the largest refund", fastest, tat(full), 1, math.MinInt64, algo.Verdict{true, full, full, 0, 0}, 1},
-		{"a refund of more than 64 bits", whole, tat(full), 7, math.MinInt64, algo.Verdict{true, 1, 1, 0, 0}, 7},
-		{"a refund to nothing", second, nil, 9, -1, algo.Verdict{true, 1, 1, 0, 0}, 9},
-		{"a refund of an expired record", second, tat(8), 9, -1, algo.Verdict{true, 1, 1, 0, 0}, 9},
-		{"a refund that leaves a ns", second, tat(1e9 + 10), 9, -1, algo.Verdict{true, 1, 0, 0, 1}, 10},
-		{"a refund below a debt that outgrew the limit", second, tat(5e9), 0, -1, algo.Verdict{true, 1, 0, 0, 4e9}, 4e9},
-		{"a tat that is now", second, tat(9), 9, 1, algo.Verdict{true, 1, 0, 0, 1e9}, 1e9 + 9},
-		{"a tat far in the past", second, tat(math.MinInt64), 9, 1, algo.Verdict{true, 1, 0, 0, 1e9}, 1e9 + 9},
-		{"time at its very end", second, nil, math.MaxInt64, 1, algo.Verdict{false, 1, 1, algo.Never, 0}, -1},
-		{"a debt of more than 63 bits", second, tat(math.MaxInt64), -1, 1, algo.Verdict{false, 1, 0, math.MaxInt64, math.MaxInt64}, -1},
-		{"its refund, which says no debt below 0", second, tat(math.MaxInt64), -61, -1, algo.Verdict{true, 1, 0, 0, math.MaxInt64 - 1e9}, math.MaxInt64 - 1e9},
-		{"a time before 1970", second, nil, -5e9, 1, algo.Verdict{true, 1, 0, 0, 1e9}, -4e9},
-		{"an empty state is no state", second, []byte{}, 9, 1, algo.Verdict{true, 1, 0, 0, 1e9}, 1e9 + 9},
-		{"a short state must not admit", second, make([]byte, 7), 9, 1, algo.Verdict{false, 1, 0, math.MaxInt64 - 9, math.MaxInt64 - 9}, -1},
-		{"nor a long one", second, make([]byte, 9), 9, 0, algo.Verdict{false, 1, 0, math.MaxInt64 - 9 - 1e9, math.MaxInt64 - 9}, -1},
+		{"all of 2^62 units at once", fastest, nil, far, full, algo.Verdict{true, full, 0, 0, full, 0}, math.MaxInt64},
+		{"then one more", fastest, tat(math.MaxInt64), far, 1, algo.Verdict{false, full, 0, 1, full, 0}, -1},
+		{"then all again", fastest, tat(math.MaxInt64), far, full, algo.Verdict{false, full, 0, full, full, 0}, -1},
+		{"then a ns later", fastest, tat(math.MaxInt64), far + 1, 0, algo.Verdict{true, full, 1, 0, full - 1, 0}, -1},
+		{"more than there ever is", second, nil, 5, math.MaxInt64, algo.Verdict{false, 1, 1, algo.Never, 0, 0}, -1},
+		{"one in 146 years", slowest, nil, far, 1, algo.Verdict{true, 1, 0, 0, 4611686018e9, 0}, far + 4611686018e9},
+		{"a unit of 2^62 ns", whole, nil, 0, 1, algo.Verdict{true, 1, 0, 0, full, 0}, full},
+		{"its second", whole, tat(full), 0, 1, algo.Verdict{false, 1, 0, full, full, 0}, -1},
+		{"its refund", whole, tat(full), 0, -1, algo.Verdict{true, 1, 1, 0, 0, 0}, 0},
+		{"the largest refund", fastest, tat(full), 1, math.MinInt64, algo.Verdict{true, full, full, 0, 0, 0}, 1},
+		{"a refund of more than 64 bits", whole, tat(full), 7, math.MinInt64, algo.Verdict{true, 1, 1, 0, 0, 0}, 7},
+		{"a refund to nothing", second, nil, 9, -1, algo.Verdict{true, 1, 1, 0, 0, 0}, 9},
+		{"a refund of an expired record", second, tat(8), 9, -1, algo.Verdict{true, 1, 1, 0, 0, 0}, 9},
+		{"a refund that leaves a ns", second, tat(1e9 + 10), 9, -1, algo.Verdict{true, 1, 0, 0, 1, 0}, 10},
+		{"a refund below a debt that outgrew the limit", second, tat(5e9), 0, -1, algo.Verdict{true, 1, 0, 0, 4e9, 0}, 4e9},
+		{"a tat that is now", second, tat(9), 9, 1, algo.Verdict{true, 1, 0, 0, 1e9, 0}, 1e9 + 9},
+		{"a tat far in the past", second, tat(math.MinInt64), 9, 1, algo.Verdict{true, 1, 0, 0, 1e9, 0}, 1e9 + 9},
+		{"time at its very end", second, nil, math.MaxInt64, 1, algo.Verdict{false, 1, 1, algo.Never, 0, 0}, -1},
+		{"a debt of more than 63 bits", second, tat(math.MaxInt64), -1, 1, algo.Verdict{false, 1, 0, math.MaxInt64, math.MaxInt64, 0}, -1},
+		{"its refund, which says no debt below 0", second, tat(math.MaxInt64), -61, -1, algo.Verdict{true, 1, 0, 0, math.MaxInt64 - 1e9, 0}, math.MaxInt64 - 1e9},
+		{"a time before 1970", second, nil, -5e9, 1, algo.Verdict{true, 1, 0, 0, 1e9, 0}, -4e9},
+		{"an empty state is no state", second, []byte{}, 9, 1, algo.Verdict{true, 1, 0, 0, 1e9, 0}, 1e9 + 9},
+		{"a short state must not admit", second, make([]byte, 7), 9, 1, algo.Verdict{false, 1, 0, math.MaxInt64 - 9, math.MaxInt64 - 9, 0}, -1},
+		{"nor a long one", second, make([]byte, 9), 9, 0, algo.Verdict{false, 1, 0, math.MaxInt64 - 9 - 1e9, math.MaxInt64 - 9, 0}, -1},
 	} {
-		got, e := c.limit.Decide(c.state, c.now, c.cost, nil)
+		got, e := c.limit.Decide(c.state, c.now, 0, c.cost, nil)
 		if got != c.want {
 			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
 		}
@@ -81,9 +81,9 @@ func TestGCRAAtTheExtremes(t *testing.T) {
 func TestARefundToAFullBucketLeavesNothing(t *testing.T) {
 	l := mustThrottle(t, 4, 1, 1)
 	var r record
-	_, e := l.Decide(nil, 100, 3, nil)
+	_, e := l.Decide(nil, 100, 0, 3, nil)
 	r.apply(e)
-	_, e = l.Decide(r.at(100), 100, -3, nil)
+	_, e = l.Decide(r.at(100), 100, 0, -3, nil)
 	r.apply(e)
 	if got := r.at(100); got != nil {
 		t.Errorf("record % x at its own time, want none", got)
@@ -93,12 +93,12 @@ func TestARefundToAFullBucketLeavesNothing(t *testing.T) {
 func TestDecideUsesTheBufferItIsGiven(t *testing.T) {
 	l := mustThrottle(t, 4, 1, 1)
 	buf := make([]byte, 3, 16)
-	if _, e := l.Decide(nil, 100, 1, buf); &e.State[0] != &buf[0] {
+	if _, e := l.Decide(nil, 100, 0, 1, buf); &e.State[0] != &buf[0] {
 		t.Error("the new state is not in the buffer")
 	}
 	state := tat(50e9)
 	before := bytes.Clone(state)
-	l.Decide(state, 100, 1, buf)
+	l.Decide(state, 100, 0, 1, buf)
 	if !bytes.Equal(state, before) {
 		t.Error("a denied call changed the state it read")
 	}
@@ -114,7 +114,7 @@ func TestDecideDoesNotAllocate(t *testing.T) {
 			if err != nil || l.CheckCost(cost) != nil {
 				t.Fatal(err)
 			}
-			v, e := l.Decide(state, 500, cost, buf)
+			v, e := l.Decide(state, 500, 0, cost, buf)
 			sink += v.Remaining + e.Expiry + int64(len(l.Ident()))
 		})
 		if n != 0 {
@@ -137,7 +137,7 @@ func FuzzDecide(f *testing.F) {
 			return
 		}
 		before := bytes.Clone(state)
-		v, e := l.Decide(state, now, cost, nil)
+		v, e := l.Decide(state, now, 0, cost, nil)
 		if !bytes.Equal(state, before) {
 			t.Fatal("the state was written to")
 		}
@@ -212,7 +212,7 @@ func BenchmarkCall(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				v, e := l.Decide(c.state, 1000+i, 1, buf)
+				v, e := l.Decide(c.state, 1000+i, 0, 1, buf)
 				sink += v.Remaining + e.Expiry
 			}
 		})

@@ -28,7 +28,7 @@ func TestDefectsOfGCRAShow(t *testing.T) {
 	} {
 		decide := func() (Verdict, int64) {
 			before := binary.LittleEndian.AppendUint64(nil, uint64(now+c.debt*limit.Interval))
-			v, e := limit.Decide(before, now, c.cost, nil)
+			v, e := limit.Decide(before, now, 0, c.cost, nil)
 			if e.Op == None {
 				return v, 0
 			}

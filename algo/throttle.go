@@ -43,11 +43,11 @@ func NewThrottle(maxBurst, count, period int64) (Limit, error) {
 	return Limit{Algorithm: Throttle, Interval: int64(interval), Burst: int64(burst)}, nil
 }
 
-// Check reports whether l is a limit that a constructor could have made: for a
-// limit that came over a wire.
+// Check reports whether l is a limit that NewThrottle could have made: for one
+// whose numbers came over a wire.
 func (l Limit) Check() error {
-	if l.Algorithm != Throttle {
-		return fmt.Errorf("unknown algorithm %d", l.Algorithm)
+	if l.Algorithm != Throttle || l.expr != nil {
+		return fmt.Errorf("algorithm %d has no limit without an expression", l.Algorithm)
 	}
 	if l.Interval < 1 || l.Burst < 1 || !fits(uint64(l.Interval), uint64(l.Burst)) {
 		return fmt.Errorf("limit out of range: interval %d ns, burst %d", l.Interval, l.Burst)
@@ -59,6 +59,9 @@ func (l Limit) Check() error {
 // under l: T * |cost| <= 2^62. The error is an [*ArgError] for quantity.
 // A cost above the capacity is no error here; it is denied with [Never].
 func (l Limit) CheckCost(cost int64) error {
+	if l.Algorithm != Throttle {
+		return nil // what is too much is denied for ever, or gives all back
+	}
 	units := uint64(cost)
 	if cost < 0 {
 		units = -units

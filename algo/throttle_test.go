@@ -133,7 +133,7 @@ func TestALimitNobodyMadePanics(t *testing.T) {
 			t.Error("a zero Limit decided")
 		}
 	}()
-	algo.Limit{}.Decide(nil, 0, 1, nil)
+	algo.Limit{}.Decide(nil, 0, 0, 1, nil)
 }
 
 func mustThrottle(t testing.TB, maxBurst, count, period int64) algo.Limit {

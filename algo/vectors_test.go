@@ -60,7 +60,7 @@ func (r *record) throttle(now int64, s step) ([5]int64, error) {
 	if err != nil {
 		return [5]int64{}, err
 	}
-	v, e := l.Decide(r.at(now), now, s.Quantity, nil)
+	v, e := l.Decide(r.at(now), now, 0, s.Quantity, nil)
 	r.apply(e)
 	reply := [5]int64{0, v.Limit, v.Remaining, -1, algo.CeilSeconds(v.ResetAfter)}
 	if !v.Allowed {

@@ -51,7 +51,7 @@ func (r *round) take(c *Call) {
 			state = nil
 		}
 	}
-	v, e := c.Limit.Decide(state, r.now, c.Cost, r.next[:0])
+	v, e := c.Limit.Decide(state, r.now, 0, c.Cost, r.next[:0])
 	if cap(e.State) > cap(r.next) {
 		r.next = e.State
 	}

@@ -31,7 +31,7 @@ func (s *sequential) do(c Call) Call {
 		if s.live(c.NS, c.Key) {
 			state = tatBytes(s.records[name(c.NS, c.Key)])
 		}
-		v, e := c.Limit.Decide(state, s.now, c.Cost, nil)
+		v, e := c.Limit.Decide(state, s.now, 0, c.Cost, nil)
 		c.Verdict = v
 		if e.Op == algo.Replace {
 			s.records[name(c.NS, c.Key)] = e.Expiry

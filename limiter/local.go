@@ -51,7 +51,7 @@ func (l *Limiter) answerAlone(chunk *Chunk) int {
 		if !found || expiry <= now {
 			state = nil
 		}
-		v, _ := c.Limit.Decide(state, now, c.Cost, chunk.next[:0])
+		v, _ := c.Limit.Decide(state, now, 0, c.Cost, chunk.next[:0])
 		if v.Allowed && c.Cost > 0 {
 			break
 		}

@@ -75,7 +75,7 @@ func (l *fakeLimiter) call(c *limiter.Call) {
 		if !ok {
 			r.state = nil
 		}
-		v, e := c.Limit.Decide(r.state, l.now, c.Cost, nil)
+		v, e := c.Limit.Decide(r.state, l.now, 0, c.Cost, nil)
 		c.Verdict = v
 		if e.Op == algo.Replace {
 			l.tables[c.NS][string(c.Key)] = record{bytes.Clone(e.State), e.Expiry}
