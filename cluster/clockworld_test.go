@@ -233,7 +233,7 @@ func (w *world) drain(taps []tap) drained {
 				state = nil
 			}
 			for {
-				v, e := tp.limit.Decide(state, turn.At, 1, nil)
+				v, e := tp.limit.Decide(state, turn.At, 0, 1, nil)
 				if !v.Allowed {
 					break
 				}
