@@ -19,8 +19,8 @@ const (
 
 var unitNames = [...]string{unitDay: "day", unitWeek: "week", unitMonth: "month", unitYear: "year"}
 
-// shortest is the length in ns that windows of the unit have at least: with a day
-// of 23 hours, and a year without a leap day.
+// shortest is the length in ns that windows of the unit have at least, where clocks
+// change by an hour: a day of 23 hours, a year without a leap day.
 func (u calendarUnit) shortest() int64 {
 	days := [...]int64{unitDay: 1, unitWeek: 7, unitMonth: 28, unitYear: 365}[u]
 	return (days*24 - 1) * int64(time.Hour)
@@ -36,7 +36,8 @@ type calendar struct {
 	start time.Weekday // of weeks
 	hour  int
 
-	last atomic.Pointer[window] // most calls are in the window of the call before
+	// Most calls are in the window of the call before. A new window allocates, once.
+	last atomic.Pointer[window]
 }
 
 // window is from its start to before its end, in ns since 1970.
@@ -52,33 +53,50 @@ func (c *calendar) end(date int64) int64 {
 	return w.end
 }
 
-// window is the one that date lies in. Where a zone's change of clocks leaves out the
-// hour, or a whole day, at which a window would begin, it begins when the clocks
-// have changed, or there is none.
+// window is the one that date lies in.
 func (c *calendar) window(date int64) window {
-	begins := c.beginnings(time.Unix(0, date).In(c.loc))
+	near := time.Unix(0, date).In(c.loc)
 	k := 0
-	for begins(k) > date {
+	for c.begin(near, k) > date {
 		k--
 	}
-	for begins(k+1) <= date {
+	for c.begin(near, k+1) <= date {
 		k++
 	}
-	return window{begins(k), begins(k + 1)}
+	return window{c.begin(near, k), c.begin(near, k+1)}
 }
 
-// beginnings is where windows begin, counted from the one that near's day lies in.
-func (c *calendar) beginnings(near time.Time) func(k int) int64 {
+// begin is where the k-th window begins, counted from the one of near's day.
+func (c *calendar) begin(near time.Time, k int) int64 {
 	y, m, d := near.Date()
-	at := func(y int, m time.Month, d int) int64 { return time.Date(y, m, d, c.hour, 0, 0, 0, c.loc).UnixNano() }
 	switch c.unit {
 	case unitDay:
-		return func(k int) int64 { return at(y, m, d+k) }
+		d += k
 	case unitWeek:
-		d -= int(near.Weekday()-c.start+7) % 7
-		return func(k int) int64 { return at(y, m, d+7*k) }
+		d += 7*k - int(near.Weekday()-c.start+7)%7
 	case unitMonth:
-		return func(k int) int64 { return at(y, m+time.Month(k), 1) }
+		m, d = m+time.Month(k), 1
+	default:
+		y, m, d = y+k, time.January, 1
 	}
-	return func(k int) int64 { return at(y+k, time.January, 1) }
+	return c.reached(time.Date(y, m, d, c.hour, 0, 0, 0, time.UTC).Unix())
+}
+
+// reached is the first moment at which the clocks of the zone show local (seconds,
+// as if the zone were UTC) or later. If they leave it out, that is when they have
+// changed; a window between two that were left out, as a whole day once was in
+// Apia, is empty. If they show it twice, it is the first time. (time.Date takes
+// either side of such a change, depending on the zone.)
+func (c *calendar) reached(local int64) int64 {
+	const eastmost = 24 * 60 * 60 // no zone is as far from UTC
+	at := time.Unix(local-eastmost, 0).In(c.loc)
+	for {
+		_, east := at.Zone()
+		first := max(at.Unix(), local-int64(east))
+		_, end := at.ZoneBounds()
+		if end.IsZero() || first < end.Unix() {
+			return first * int64(time.Second)
+		}
+		at = end
+	}
 }

@@ -1,7 +1,5 @@
 package algo
 
-import "math"
-
 // What the counters (fixed, sliding, log) share.
 
 // maxUnits is the largest limit of a window: sums of two such counts fit into an int64.
@@ -25,11 +23,20 @@ func units(back, used int64) int64 {
 	return back
 }
 
-// unreadable is the wait and reset of a record whose state cannot be read: it
-// must not admit, until it expires or the key is reset.
-func unreadable(period int64) (retry, reset int64) {
-	if period > math.MaxInt64/2 {
-		return math.MaxInt64, math.MaxInt64
+// decidable says that the sums of a counter's decision fit into an int64: cluster
+// time and date are in 1933 to 2116, their difference is below 36 years. Otherwise
+// everything is denied: a counter that may have wrapped must not admit.
+func decidable(now, offset int64) bool {
+	const most = 1 << 60
+	inTime := func(t int64) bool { return -most <= t && t < maxSpan }
+	return inTime(now) && -most <= offset && offset <= most && inTime(now+offset)
+}
+
+// unreadable fills in the answer to a call on a state that no decision made. It must
+// not admit, until it expires or the key is reset.
+func (l Limit) unreadable(v *Verdict, cost int64) {
+	v.RetryAfter, v.ResetAfter = 2*l.nominal(), 2*l.nominal() // no counter keeps a record for longer
+	if cost > l.Burst {
+		v.RetryAfter = Never
 	}
-	return 2 * period, 2 * period
 }

@@ -86,7 +86,7 @@ func (p *exprParser) parse() Limit {
 		return Limit{}
 	}
 	l := Limit{Algorithm: GCRA, expr: &expr{}}
-	if i := strings.IndexByte(p.rest, ':'); i >= 0 {
+	if i := strings.IndexAny(p.rest, ":/"); i >= 0 && p.rest[i] == ':' {
 		name := p.rest[:i]
 		a, ok := algorithmNames[name]
 		if !ok {
@@ -125,8 +125,12 @@ func (p *exprParser) number(what, stop string) int64 {
 	if p.err != nil {
 		return 0
 	}
+	least := int64(1)
+	if what == "queue" || what == "hour" {
+		least = 0
+	}
 	if s == "" {
-		p.failAt(at, "%s is missing: it is a whole number, 1 or more", what)
+		p.failAt(at, "%s is missing: it is a whole number, %d or more", what, least)
 		return 0
 	}
 	for i := range len(s) {
@@ -139,8 +143,8 @@ func (p *exprParser) number(what, stop string) int64 {
 	switch {
 	case err != nil:
 		p.failAt(at, "%s %s is too large", what, s)
-	case n == 0 && what != "queue" && what != "hour":
-		p.failAt(at, "%s must be 1 or more, not 0", what)
+	case n < least:
+		p.failAt(at, "%s must be %d or more, not %d", what, least, n)
 	}
 	return n
 }
@@ -188,7 +192,7 @@ func (p *exprParser) duration(s string, at int) int64 {
 		p.failAt(at, "the period is missing: a number and a unit, like 1m; %s", use)
 		return 0
 	}
-	sum := int64(0)
+	sum, begin := int64(0), at
 	for last := int64(math.MaxInt64); s != ""; {
 		digits := 0
 		for digits < len(s) && s[digits] >= '0' && s[digits] <= '9' {
@@ -230,7 +234,7 @@ func (p *exprParser) duration(s string, at int) int64 {
 		s = s[letters:]
 	}
 	if sum == 0 {
-		p.failAt(at-1, "the period must be longer than 0")
+		p.failAt(begin, "the period must be longer than 0")
 	}
 	return sum
 }

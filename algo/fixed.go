@@ -11,8 +11,10 @@ import "encoding/binary"
 //
 //	allowed = used + cost <= limit     used is 0 from the end on
 //
-// The window of a record is over when its end is reached, and not before,
+// The window of a record is over when its date reaches the end, and not before,
 // whatever happens to the offset: a key never gets back to a window that it left.
+// The expiry holds for the offset of the decision. Whoever moves the offset back
+// moves the expiry of calendar records on by as much, or they are forgotten early.
 
 const fixedSize = 16
 
@@ -21,18 +23,18 @@ func (l Limit) fixed(v *Verdict, e *Effect, state []byte, now, offset, cost int6
 	if l.calendar == nil {
 		offset = 0
 	}
-	date := now + offset
 	v.Limit = l.Burst
-	var end, used int64
-	if len(state) == fixedSize {
-		end, used = int64(binary.LittleEndian.Uint64(state)), int64(binary.LittleEndian.Uint64(state[8:]))
-	}
-	switch {
-	case len(state) != 0 && len(state) != fixedSize, used < 0, used > maxUnits:
-		// It was not written here, and what cannot be read must not admit.
-		v.RetryAfter, v.ResetAfter = unreadable(l.nominal())
+	if !decidable(now, offset) {
+		v.RetryAfter = Never
 		return
-	case date >= end:
+	}
+	date := now + offset
+	end, used, ok := l.readFixed(state)
+	if !ok {
+		l.unreadable(v, cost)
+		return
+	}
+	if len(state) == 0 || date >= end {
 		end, used = l.windowEnd(date), 0
 	}
 	switch {
@@ -55,6 +57,19 @@ func (l Limit) fixed(v *Verdict, e *Effect, state []byte, now, offset, cost int6
 	if used > 0 {
 		v.ResetAfter = end - date
 	}
+}
+
+// readFixed reads a state. One of any other length, or with numbers that no charge
+// makes, was not written here.
+func (l Limit) readFixed(state []byte) (end, used int64, ok bool) {
+	switch len(state) {
+	case 0:
+		return 0, 0, true
+	case fixedSize:
+		end, used = int64(binary.LittleEndian.Uint64(state)), int64(binary.LittleEndian.Uint64(state[8:]))
+		ok = 0 <= used && used <= maxUnits && end <= maxSpan+maxSpan/2 && (l.calendar != nil || end%l.period == 0)
+	}
+	return end, used, ok
 }
 
 // windowEnd is the end of the window that date lies in.

@@ -1,6 +1,7 @@
 package algo
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"time"
@@ -46,23 +47,37 @@ func ReadIdent(ident []byte) (Identity, error) {
 		return id, nil
 	}
 	period, n := binary.Uvarint(ident[1:])
-	if id.Algorithm < GCRA || id.Algorithm > Log || n <= 0 || period > maxSpan {
+	if id.Algorithm < GCRA || id.Algorithm > Log || n <= 0 || period > maxSpan || period%uint64(time.Millisecond) != 0 {
 		return Identity{}, bad
 	}
 	rest := ident[1+n:]
-	if period > 0 {
-		if len(rest) > 0 {
+	made := Limit{Algorithm: id.Algorithm, expr: &expr{period: int64(period)}}
+	if period == 0 {
+		if made.calendar = readCalendar(rest); made.calendar == nil || id.Algorithm != Fixed {
 			return Identity{}, bad
 		}
-		id.period, id.Period = int64(period), printDuration(int64(period))
-		return id, nil
+		id.Zone, id.Hour = made.calendar.zone, made.calendar.hour
+		if made.calendar.start != time.Monday {
+			id.Start = weekdays[made.calendar.start]
+		}
 	}
-	if id.Algorithm != Fixed || len(rest) < 4 || rest[0] < byte(unitDay) || rest[0] > byte(unitYear) || rest[1] > 6 || rest[2] > 23 {
+	if !bytes.Equal(made.identity(), ident) { // something behind it, or a period not in its shortest form
 		return Identity{}, bad
 	}
-	id.Period, id.Hour, id.Zone = unitNames[rest[0]], int(rest[2]), string(rest[3:])
-	if day := time.Weekday(rest[1]); day != time.Monday {
-		id.Start = weekdays[day]
-	}
+	id.Period, id.period = made.Period(), made.expr.period
 	return id, nil
+}
+
+// readCalendar reads what identity wrote of a calendar; nil: it did not. Whether the
+// zone is known here is not asked.
+func readCalendar(b []byte) *calendar {
+	if len(b) < 4 || len(b) > 3+maxZone {
+		return nil
+	}
+	c := &calendar{unit: calendarUnit(b[0]), start: time.Weekday(b[1]), hour: int(b[2]), zone: string(b[3:])}
+	if c.unit < unitDay || c.unit > unitYear || c.start > time.Saturday || c.hour > 23 ||
+		c.unit != unitWeek && c.start != time.Monday {
+		return nil
+	}
+	return c
 }

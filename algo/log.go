@@ -27,6 +27,10 @@ func (s logState) weight(i int) int64 { return int64(binary.LittleEndian.Uint64(
 // log fills in v and e, which are zero.
 func (l Limit) log(v *Verdict, e *Effect, state []byte, now, cost int64, buf []byte) {
 	v.Limit = l.Burst
+	if !decidable(now, 0) {
+		v.RetryAfter = Never
+		return
+	}
 	s := logState(state)
 	gone := 0
 	for ; gone < s.len() && s.time(gone) <= now-l.period; gone++ {
@@ -34,7 +38,7 @@ func (l Limit) log(v *Verdict, e *Effect, state []byte, now, cost int64, buf []b
 	s = s[gone*LogEntry:]
 	used, ok := s.sum()
 	if !ok || len(state)%LogEntry != 0 {
-		v.RetryAfter, v.ResetAfter = unreadable(l.period)
+		l.unreadable(v, cost)
 		return
 	}
 	newest := now - l.period // of an empty log

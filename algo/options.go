@@ -114,7 +114,7 @@ const maxZone = 64
 
 func (p *exprParser) zone(l *Limit, at int) {
 	s := p.until(",")
-	if s == "" || s == "Local" || len(s) > maxZone { // no node's own zone: it is not the others'
+	if s == "" || s == "Local" || s == "localtime" || len(s) > maxZone { // no node's own zone: it is not the others'
 		p.failAt(at, "unknown time zone %s, use a name like UTC or Asia/Dhaka", strconv.Quote(s))
 		return
 	}

@@ -40,11 +40,12 @@ func readSliding(state []byte, now, period int64) (s slidingState, ok bool) {
 		cur:   int64(binary.LittleEndian.Uint64(state[8:])),
 		prev:  int64(binary.LittleEndian.Uint64(state[16:])),
 	}
-	if s.cur < 0 || s.prev < 0 || s.cur > maxUnits || s.prev > maxUnits {
+	if s.cur < 0 || s.prev < 0 || s.cur > maxUnits || s.prev > maxUnits ||
+		s.start < -maxSpan || s.start >= maxSpan || s.start%period != 0 {
 		return s, false
 	}
 	switch {
-	case s.start >= at: // later cannot be: time does not go back
+	case s.start >= at: // later only where now is an estimate: cluster time does not go back
 	case at-s.start == period:
 		s = slidingState{start: at, prev: s.cur}
 	default:
@@ -56,10 +57,14 @@ func readSliding(state []byte, now, period int64) (s slidingState, ok bool) {
 // sliding fills in v and e, which are zero.
 func (l Limit) sliding(v *Verdict, e *Effect, state []byte, now, cost int64, buf []byte) {
 	w := l.period
-	s, ok := readSliding(state, now, w)
 	v.Limit = l.Burst
+	if !decidable(now, 0) {
+		v.RetryAfter = Never
+		return
+	}
+	s, ok := readSliding(state, now, w)
 	if !ok {
-		v.RetryAfter, v.ResetAfter = unreadable(w)
+		l.unreadable(v, cost)
 		return
 	}
 	into := max(0, now-s.start)
