@@ -16,7 +16,7 @@ func TestGoldenRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want := (Run{
-		Seed: math.MaxUint64, Profile: "ci", Nemeses: []string{"kill"}, Commit: "c0ffee1", Mode: "netns", Skipped: []string{"slow-disk: strace is not installed"},
+		Seed: math.MaxUint64, Profile: "ci", Nemeses: []string{"kill"}, Commit: "c0ffee1", Previous: "c0ffee0", Mode: "netns", Skipped: []string{"slow-disk: strace is not installed"},
 		Nodes: []string{"n1", "n2", "n3"}, Members: []string{"n1", "n2"}, HeartbeatNS: 3e8, Started: "2026-01-02T03:04:05Z", Duration: 9000,
 		Settings: "[raft]\nheartbeat = \"300ms\"\n", Replay: "go run ./jepsen/cmd/jepsen run -seed 18446744073709551615 -nemesis kill",
 		Unsettled: []string{"n3: no answer"}, Gates: map[string]int64{"operations": 4}, Tools: map[string]string{"strace": "6.1"},

@@ -76,8 +76,9 @@ type Run struct {
 	Profile     string            `json:"profile"`
 	Nemeses     []string          `json:"nemeses"`
 	Commit      string            `json:"commit"`
-	Mode        string            `json:"mode"`              // netns or proxy
-	Skipped     []string          `json:"skipped,omitempty"` // what this machine could not do
+	Previous    string            `json:"previous,omitempty"` // the commit whose binary nodes are upgraded from
+	Mode        string            `json:"mode"`               // netns or proxy
+	Skipped     []string          `json:"skipped,omitempty"`  // what this machine could not do
 	Nodes       []string          `json:"nodes"`
 	Members     []string          `json:"members"`             // at the end, all of them running
 	HeartbeatNS int64             `json:"heartbeat_ns"`        // of the nodes

@@ -44,6 +44,9 @@ func (l *lab) abilities() map[Ability]error {
 	if _, err := os.Stat("/dev/net/tun"); err != nil {
 		exclude("there is no /dev/net/tun", Delay)
 	}
+	if l.o.Older == "" {
+		exclude("there is no binary of an older commit: "+l.o.NoOlder, Older)
+	}
 	return unable
 }
 

@@ -37,6 +37,7 @@ const (
 	SlowDisk Ability = "slowdisk" // slow, stalled and failing writes
 	CPUQuota Ability = "cpuquota"
 	WallTime Ability = "walltime" // the wall clock of one node
+	Older    Ability = "older"    // a binary of an older commit
 )
 
 // ErrUnable is wrapped by what this machine cannot do; the text says why.
@@ -54,6 +55,8 @@ type Options struct {
 	Proxy    bool              // no namespaces: TCP proxies on loopback, even if namespaces would work
 	Env      map[string]string // for the nodes' processes
 	Binary   string            // limitd to run
+	Older    string            // limitd of an older commit; empty: there is none
+	NoOlder  string            // and why
 	Seed     uint64            // of what slow links draw
 }
 
@@ -101,7 +104,9 @@ type Node interface {
 	Peer() string
 	Data() string // data directory
 
-	Start(args ...string) error // further arguments of serve, as --join
+	Start(args ...string) error      // further arguments of serve, as --join
+	StartOlder(args ...string) error // the same with the older binary
+	Older() bool                     // the newest process is the older binary's
 	Running() bool
 	Kill() error                              // SIGKILL, and waits
 	Stop(time.Duration) (exit int, err error) // SIGTERM, and waits

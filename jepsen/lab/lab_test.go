@@ -2,6 +2,7 @@ package lab
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -49,7 +50,7 @@ func runTests(m *testing.M) int {
 // echo is a binary of testdata/echo that obeys the lab, built once.
 var echo = sync.OnceValues(func() (string, error) {
 	binary := filepath.Join(builds, "echo")
-	return binary, BuildWithClock(binary, "./testdata/echo", "", builds)
+	return binary, BuildWithClock(binary, "", "./testdata/echo", "", builds)
 })
 
 // open opens a lab of echo nodes for one test, and starts them.
@@ -181,6 +182,27 @@ func TestANodeThatEndsIsNoticedAndLogged(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "the node has failed", func() bool { code, ended := n.Exited(); return ended && code == 3 })
+}
+
+func TestANodeHasTheOlderBinaryOnlyWhereThereIsOne(t *testing.T) {
+	l := open(t, Options{Nodes: 1, Proxy: true, NoOlder: "nobody kept it"})
+	n := l.Node("n1")
+	must(t, n.Kill())
+	if err := n.StartOlder(); !errors.Is(err, ErrUnable) || !strings.Contains(err.Error(), "nobody kept it") || n.Running() {
+		t.Errorf("%v", err)
+	}
+	older, err := echo()
+	must(t, err)
+	l = open(t, Options{Nodes: 1, Proxy: true, Older: older})
+	n = l.Node("n1")
+	must(t, n.Kill())
+	if must(t, n.StartOlder()); !n.Older() || l.Able(Older) != nil {
+		t.Errorf("older: %v, able: %v", n.Older(), l.Able(Older))
+	}
+	must(t, n.Kill())
+	if must(t, n.Start()); n.Older() {
+		t.Error("it is older still")
+	}
 }
 
 func TestAPausedNodeIsNotUp(t *testing.T) {

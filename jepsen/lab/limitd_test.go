@@ -14,7 +14,7 @@ import (
 // knows it.
 func TestLimitdRunsInEveryNetwork(t *testing.T) {
 	binary := filepath.Join(t.TempDir(), "limitd")
-	must(t, BuildWithClock(binary, "limitd/cmd/limitd", "", t.TempDir()))
+	must(t, BuildWithClock(binary, "", "limitd/cmd/limitd", "", t.TempDir()))
 	for _, kind := range networks {
 		t.Run(kind.name, func(t *testing.T) {
 			kind.o.Nodes, kind.o.Binary = 3, binary

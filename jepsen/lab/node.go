@@ -24,6 +24,7 @@ type node struct {
 
 	mu     sync.Mutex
 	p      *process
+	older  bool // p is the older binary's
 	tracer *tracer
 	tight  bool // the quota has a bound
 }
@@ -41,7 +42,22 @@ func (n *node) Log() io.Reader {
 	return f
 }
 
-func (n *node) Start(args ...string) error {
+func (n *node) Start(args ...string) error { return n.start(n.l.o.Binary, false, args) }
+
+func (n *node) StartOlder(args ...string) error {
+	if err := n.l.unable[Older]; err != nil {
+		return err
+	}
+	return n.start(n.l.o.Older, true, args)
+}
+
+func (n *node) Older() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.older
+}
+
+func (n *node) start(binary string, older bool, args []string) error {
 	if n.Running() {
 		return fmt.Errorf("%s runs already", n.id)
 	}
@@ -61,13 +77,13 @@ func (n *node) Start(args ...string) error {
 	if n.clock != nil {
 		env = append(env, wallEnv+"="+n.clock.file)
 	}
-	p, err := launch(n.log, env, slices.Concat(prefix, []string{n.l.o.Binary,
+	p, err := launch(n.log, env, slices.Concat(prefix, []string{binary,
 		"serve", "--config", filepath.Join(n.l.o.Dir, "config", n.id+".toml"), "--node", n.id,
 		"--trace", filepath.Join(n.l.o.Dir, "trace", n.id+".jsonl")}, args))
 	if err != nil {
 		return fmt.Errorf("start %s: %w", n.id, err)
 	}
-	n.p = p
+	n.p, n.older = p, older
 	if n.quota != nil {
 		return n.quota.hold(p.cmd.Process.Pid)
 	}

@@ -66,8 +66,14 @@ func Open(o Options) (Lab, error) {
 func (l *lab) connect(ids []string) (network, error) {
 	switch {
 	case l.o.Proxy:
-		if ok, err := obeys(l.o.Binary); err != nil || !ok {
-			return nil, errors.Join(fmt.Errorf("%s: proxies need a binary that BuildWithClock built", l.o.Binary), err)
+		binaries := []string{l.o.Binary}
+		if l.o.Older != "" {
+			binaries = append(binaries, l.o.Older)
+		}
+		for _, binary := range binaries {
+			if ok, err := obeys(binary); err != nil || !ok {
+				return nil, errors.Join(fmt.Errorf("%s: proxies need a binary that BuildWithClock built", binary), err)
+			}
 		}
 		return newProxies(ids)
 	case l.o.Slow:

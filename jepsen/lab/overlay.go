@@ -84,9 +84,14 @@ var labRoutes = func() map[string]string {
 // BuildWithClock builds a package's program with a standard library that obeys the
 // lab: time.Now, so that the wall clock of one process can be moved and the machine's
 // is never touched; and net.Dial, so that a lab without namespaces can stand between
-// nodes. dir keeps the changed sources; tags may be empty.
-func BuildWithClock(out, pkg, tags, dir string) error {
-	root, err := exec.Command("go", "env", "GOROOT").Output()
+// nodes. dir keeps the changed sources; tags may be empty. The package is of the module
+// in module, empty for the one around the working directory; if it is not, out and dir
+// are absolute. Where the sources lie makes no difference to the binary, so that those
+// that are unpacked again, elsewhere, are not compiled again.
+func BuildWithClock(out, module, pkg, tags, dir string) error {
+	env := exec.Command("go", "env", "GOROOT")
+	env.Dir = module
+	root, err := env.Output()
 	if err != nil {
 		return fmt.Errorf("go env GOROOT: %w", err)
 	}
@@ -94,7 +99,12 @@ func BuildWithClock(out, pkg, tags, dir string) error {
 	if err != nil {
 		return err
 	}
-	return command("", "go", "build", "-buildvcs=false", "-overlay", overlay, "-tags", tags, "-o", out, pkg)
+	build := exec.Command("go", "build", "-buildvcs=false", "-trimpath", "-overlay", overlay, "-tags", tags, "-o", out, pkg)
+	build.Dir = module
+	if said, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("go build %s: %w: %s", pkg, err, said)
+	}
+	return nil
 }
 
 // writeOverlay changes the library whose sources lie in src, and returns the file for

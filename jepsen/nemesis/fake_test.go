@@ -33,6 +33,16 @@ type fakeLab struct {
 	members map[string]string // id: voter, nonvoter
 	entries int
 	asked   []string
+	olders  []int // how many were on the older binary, before each start
+}
+
+func (l *fakeLab) older() (many int) {
+	for _, n := range l.nodes {
+		if n.older {
+			many++
+		}
+	}
+	return many
 }
 
 type fakeNode struct {
@@ -41,12 +51,13 @@ type fakeNode struct {
 	id   string
 	data string
 
-	running, paused, slow, full, stalled, injected bool
-	drift                                          float64
-	code                                           int    // of the next start: it ends at once
-	says                                           string // its last line then
-	starts                                         [][]string
-	wiped                                          int
+	older, running, paused, slow, full, stalled, injected bool
+	drift                                                 float64
+	code                                                  int    // of the next start: it ends at once
+	says                                                  string // its last line then
+	refuses                                               string // the last line of its older binary, which ends with it
+	starts                                                [][]string
+	wiped                                                 int
 }
 
 func newFakeLab(voters, spares int) *fakeLab {
@@ -158,11 +169,21 @@ func (n *fakeNode) Wipe() error {
 	return n.do(func() { n.wiped++ })
 }
 
-func (n *fakeNode) Start(args ...string) error {
+func (n *fakeNode) Older() bool { n.l.mu.Lock(); defer n.l.mu.Unlock(); return n.older }
+func (n *fakeNode) StartOlder(args ...string) error {
+	if err := n.start(true, args); err != nil || n.refuses == "" {
+		return err
+	}
+	return n.do(func() { n.running, n.says = false, n.refuses })
+}
+func (n *fakeNode) Start(args ...string) error { return n.start(false, args) }
+
+func (n *fakeNode) start(older bool, args []string) error {
 	if n.Running() {
 		return fmt.Errorf("%s runs already", n.id)
 	}
 	return n.do(func() {
+		n.older, n.l.olders = older, append(n.l.olders, n.l.older())
 		n.starts = append(n.starts, args)
 		if slices.Contains(args, "--join") && n.wiped > 0 {
 			n.l.members[n.id], n.code = "voter", 0

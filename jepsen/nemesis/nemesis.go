@@ -46,7 +46,7 @@ type Nemesis struct {
 }
 
 // All are the nemeses.
-var All = slices.Concat(cuts, links, kills, powerCuts, pauses, stops, transfers, lags, memberships, clocks, disks, damages, hostile)
+var All = slices.Concat(cuts, links, kills, powerCuts, pauses, stops, upgrades, transfers, lags, memberships, clocks, disks, damages, hostile)
 
 // Find returns the nemeses with these names, separated by commas; "all" are all, and
 // "none" is none.

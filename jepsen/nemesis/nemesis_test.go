@@ -38,7 +38,7 @@ func TestEachNemesisEndsWhatItBegins(t *testing.T) {
 						t.Errorf("still cut: %v, %v", l.cuts, l.shapes)
 					}
 					for _, f := range l.nodes {
-						if f.paused || f.slow || f.full || f.stalled || f.injected || f.drift != 1 {
+						if f.paused || f.slow || f.full || f.stalled || f.injected || f.older || f.drift != 1 {
 							t.Errorf("still at it: %+v", f)
 						}
 					}

@@ -48,13 +48,19 @@ func (e *Env) minority() int { return max(1, (len(e.Roster.List())-1)/2) }
 func (e *Env) majority() int { return len(e.Roster.List())/2 + 1 }
 
 // start starts a node; one that came by joining, or comes, knows whom to ask.
-func (e *Env) start(id string) error {
+func (e *Env) start(id string) error { return e.Lab.Node(id).Start(e.serve(id)...) }
+
+// startOlder starts it with the older binary.
+func (e *Env) startOlder(id string) error { return e.Lab.Node(id).StartOlder(e.serve(id)...) }
+
+// serve are a node's further arguments.
+func (e *Env) serve(id string) []string {
 	args := slices.Clone(e.Serve)
 	if e.Roster.joined(id) {
 		others := e.others(id)
 		args = append(args, "--join", e.Lab.Node(others[e.Rand.IntN(len(others))]).RESP())
 	}
-	return e.Lab.Node(id).Start(args...)
+	return args
 }
 
 // each calls do for nodes at once.

@@ -107,6 +107,7 @@ func (r *run) facts() (all []fact) {
 		add("seed", strconv.FormatUint(r.run.Seed, 10))
 	}
 	add("commit", r.run.Commit)
+	add("upgraded from", r.run.Previous)
 	add("mode", r.run.Mode)
 	add("profile", r.run.Profile)
 	add("nemeses", strings.Join(r.run.Nemeses, ", "))

@@ -30,6 +30,10 @@ type Options struct {
 	Binary  string            `json:"binary,omitempty"`
 	Env     map[string]string `json:"env,omitempty"` // of the nodes
 
+	From       string `json:"from,omitempty"`     // commit of the older binary; empty: the newest with another one
+	Previous   string `json:"previous,omitempty"` // the older binary
+	NoPrevious string `json:"-"`                  // why there is none
+
 	Dir string `json:"-"`
 }
 
@@ -65,10 +69,21 @@ func (o Options) replay() string {
 	if o.Tags != "" {
 		line += " -tags " + o.Tags
 	}
+	if o.From != "" {
+		line += " -from " + o.From
+	}
 	for _, name := range slices.Sorted(maps.Keys(o.Env)) {
 		line += fmt.Sprintf(" -env %s=%s", name, o.Env[name])
 	}
 	return line
+}
+
+// previous says of which commit the older binary is, if the run has one.
+func (o Options) previous() string {
+	if o.Previous != "" && o.From == "" {
+		return "unknown"
+	}
+	return o.From
 }
 
 // gates are the least counts that make a run worth a verdict: some clients were served,

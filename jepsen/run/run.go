@@ -68,6 +68,7 @@ func Run(o Options) (err error) {
 	r := &runner{o: o}
 	r.lab, err = lab.Open(lab.Options{
 		Dir: o.Dir, Seed: o.Seed, Nodes: o.Nodes, Spare: spares(o.Nodes), Settings: settings, Env: o.Env, Binary: o.Binary,
+		Older: o.Previous, NoOlder: o.NoPrevious,
 		Slow: o.Slow, Proxy: o.Proxy, Clocks: true, Disks: !o.Proxy})
 	if err != nil {
 		return err
@@ -76,6 +77,7 @@ func Run(o Options) (err error) {
 	meta := history.Run{
 		Seed: o.Seed, Profile: o.Profile, Commit: commit(), Mode: "netns", HeartbeatNS: int64(heartbeat),
 		Started: time.Now().UTC().Format(time.RFC3339), Settings: settings, Replay: o.replay(), Gates: o.gates(),
+		Previous: o.previous(),
 	}
 	if o.Proxy {
 		meta.Mode = "proxy"
@@ -105,10 +107,15 @@ func Run(o Options) (err error) {
 	if r.rec, err = history.NewRecorder(o.Dir); err != nil {
 		return err
 	}
-	if err := r.found(meta.Nodes[:o.Nodes]); err != nil {
+	upgrade, older := nemesis.Upgrade(rand.New(rand.NewPCG(o.Seed, olderStream)), can)
+	if err := r.found(meta.Nodes[:o.Nodes], older); err != nil {
 		return errors.Join(err, r.rec.Close())
 	}
-	meta.Unsettled, err = r.act(can)
+	var first []nemesis.Nemesis
+	if older {
+		first = append(first, upgrade)
+	}
+	meta.Unsettled, err = r.act(first, can)
 	meta.Members, meta.Duration = r.env.Roster.List(), r.rec.Now()
 	meta.Unsettled = append(meta.Unsettled, r.stopAll()...)
 	return errors.Join(err, r.rec.Close(), history.WriteJSON(o.Dir, history.RunFile, meta))
@@ -125,18 +132,16 @@ func spares(nodes int) int {
 	return 1
 }
 
-// found starts the first members, and waits until they serve.
-func (r *runner) found(ids []string) error {
+// found starts the first members, and waits until they serve. older: with that binary.
+func (r *runner) found(ids []string, older bool) error {
 	dial := func(node string, d time.Duration) (net.Conn, error) {
 		return r.lab.Network().Dial(node, lab.RESPPort, d)
 	}
 	r.env = &nemesis.Env{
 		Lab: r.lab, Ask: dial, Roster: nemesis.NewRoster(ids...), Recorder: r.rec, Serve: snapshots, Wanted: len(ids),
 		Rand: rand.New(rand.NewPCG(r.o.Seed, operatorStream)), Late: r.machine.behind}
-	for _, id := range ids {
-		if err := r.lab.Node(id).Start(snapshots...); err != nil {
-			return err
-		}
+	if err := r.env.Found(older); err != nil {
+		return err
 	}
 	if err := r.env.Operate(); err != nil {
 		return fmt.Errorf("the cluster does not come up: %w", err)
@@ -145,8 +150,8 @@ func (r *runner) found(ids []string) error {
 }
 
 // act is the run itself: what did not come back, and all else that the nodes did and must
-// not do, is in unsettled.
-func (r *runner) act(nemeses []nemesis.Nemesis) (unsettled []string, err error) {
+// not do, is in unsettled. What is first begins alone.
+func (r *runner) act(first, nemeses []nemesis.Nemesis) (unsettled []string, err error) {
 	c := workload.Config{
 		Seed: r.o.Seed, Nodes: r.env.Roster.List, Dial: r.env.Ask, Recorder: r.rec, Workers: r.o.Workers, Rate: r.o.Rate}
 	if err := c.Validate(); err != nil {
@@ -161,7 +166,7 @@ func (r *runner) act(nemeses []nemesis.Nemesis) (unsettled []string, err error) 
 	watchers.Go(func() { w.Watch(watching) })
 
 	ctx, end := context.WithTimeout(context.Background(), r.o.Time)
-	says, err := r.harass(ctx, nemeses)
+	says, err := r.harass(ctx, first, nemeses)
 	end()
 	silence()
 	clients.Wait()
@@ -177,11 +182,21 @@ func (r *runner) act(nemeses []nemesis.Nemesis) (unsettled []string, err error) 
 	}
 	stop()
 	watchers.Wait()
-	unsettled = r.env.Complaints()
+	unsettled = append(r.env.Complaints(), r.olderStill()...)
 	if says != nil {
 		unsettled = append(unsettled, says.Error())
 	}
 	return unsettled, err
+}
+
+// olderStill names the members that were not upgraded in the end.
+func (r *runner) olderStill() (unwell []string) {
+	for _, id := range r.env.Roster.List() {
+		if r.lab.Node(id).Older() {
+			unwell = append(unwell, id+" is on the older binary, when all upgrades are over")
+		}
+	}
+	return unwell
 }
 
 // stopAll ends the nodes in order, and says which did not end well.
@@ -217,5 +232,5 @@ func commit() string {
 // Build builds limitd so that a lab can move its clocks; tags may be empty.
 func Build(dir, tags string) (string, error) {
 	out := filepath.Join(dir, "limitd")
-	return out, lab.BuildWithClock(out, "limitd/cmd/limitd", tags, dir)
+	return out, lab.BuildWithClock(out, "", program, tags, dir)
 }

@@ -28,6 +28,7 @@ type Period struct {
 const (
 	scheduleStream = 1
 	operatorStream = 2
+	olderStream    = 3
 	faultStreams   = 1 << 32 // three for each period
 )
 
@@ -64,8 +65,9 @@ func draw(r *rand.Rand, all []nemesis.Nemesis) (p plan) {
 
 // harass makes periods of faults until ctx ends. Each is followed by a healing and by the
 // proof that all members serve again; what keeps them from it is returned as says, and
-// there are no more periods then. An error is the lab's.
-func (r *runner) harass(ctx context.Context, all []nemesis.Nemesis) (says, err error) {
+// there are no more periods then. An error is the lab's. The first period, if first is not
+// empty, is not drawn from all.
+func (r *runner) harass(ctx context.Context, first, all []nemesis.Nemesis) (says, err error) {
 	out, err := os.Create(filepath.Join(r.o.Dir, history.ScheduleFile))
 	if err != nil {
 		return nil, err
@@ -78,6 +80,9 @@ func (r *runner) harass(ctx context.Context, all []nemesis.Nemesis) (says, err e
 	random := rand.New(rand.NewPCG(r.o.Seed, scheduleStream))
 	for stream := uint64(faultStreams); ctx.Err() == nil; stream += 3 {
 		plan := draw(random, all)
+		if stream == faultStreams && len(first) > 0 {
+			plan.faults, plan.after = first, make([]time.Duration, len(first))
+		}
 		p := Period{At: r.rec.Now()}
 		for i, n := range plan.faults {
 			p.Faults, p.After = append(p.Faults, n.Name), append(p.After, int64(plan.after[i]))

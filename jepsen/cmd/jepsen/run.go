@@ -44,6 +44,8 @@ func runOptions(args []string) (run.Options, error) {
 	f.BoolVar(&o.Proxy, "proxy", o.Proxy, "no namespaces and no root: TCP proxies on loopback")
 	f.StringVar(&o.Binary, "binary", "", "limitd, built by jepsen; default: build it")
 	f.StringVar(&o.Tags, "tags", "", "build tags of the binary")
+	f.StringVar(&o.From, "from", "", "commit that upgrade and downgrade take for the older one; default: the newest that makes another binary")
+	f.StringVar(&o.Previous, "previous", "", "limitd of that commit, built by jepsen; default: build it")
 	f.Func("env", "NAME=VALUE for the nodes; may be repeated", func(s string) error {
 		name, value, ok := strings.Cut(s, "=")
 		if !ok {
@@ -88,6 +90,9 @@ func replayVerb(args []string) (int, error) {
 	if _, err := os.Stat(o.Binary); err != nil {
 		o.Binary = "" // built again, of today's sources
 	}
+	if _, err := os.Stat(o.Previous); err != nil {
+		o.Previous = "" // built again, of the same commit
+	}
 	return attempt(o)
 }
 
@@ -108,6 +113,11 @@ func attempt(o run.Options) (int, error) {
 	if o.Binary == "" {
 		var err error
 		if o.Binary, err = run.Build(o.Dir, o.Tags); err != nil {
+			return unknown, err
+		}
+	}
+	if o.WantsOlder() {
+		if err := o.FindOlder(o.Dir); err != nil {
 			return unknown, err
 		}
 	}

@@ -23,6 +23,9 @@ func soakVerb(args []string) (int, error) {
 	total := f.Duration("time", time.Hour, "for how long runs begin")
 	each := f.Duration("each", time.Minute, "of one run")
 	binary := f.String("binary", "", "limitd, built by jepsen; default: build it")
+	older := run.Options{}
+	f.StringVar(&older.From, "from", "", "commit that upgrade and downgrade take for the older one: see run -h")
+	f.StringVar(&older.Previous, "previous", "", "limitd of that commit, built by jepsen; default: build it")
 	summary := f.Bool("summary", false, "print what the ledger says, and make no run")
 	if err := flags(f, args, 0); err != nil {
 		return unknown, err
@@ -46,6 +49,12 @@ func soakVerb(args []string) (int, error) {
 			return unknown, err
 		}
 	}
+	if err := older.FindOlder(*dir); err != nil {
+		return unknown, err
+	}
+	if older.NoPrevious != "" {
+		fmt.Println("skipped: all that needs an older binary:", older.NoPrevious)
+	}
 	seed := uint64(1)
 	if len(ledger) > 0 {
 		seed = ledger[len(ledger)-1].Seed + 1
@@ -57,7 +66,7 @@ func soakVerb(args []string) (int, error) {
 			nodes = 5
 		}
 		at := filepath.Join(*dir, fmt.Sprintf("run-%d", seed))
-		code, e, err := soakOne(at, *binary, seed, nodes, *each)
+		code, e, err := soakOne(at, *binary, older, seed, nodes, *each)
 		if err != nil {
 			return unknown, err
 		}
@@ -77,8 +86,8 @@ func soakVerb(args []string) (int, error) {
 }
 
 // soakOne makes one run, as a process of its own, and reads what came of it.
-func soakOne(dir, binary string, seed uint64, nodes int, each time.Duration) (int, history.SoakRun, error) {
-	code, err := child(dir, "run", "-dir", dir, "-binary", binary, "-profile", "soak",
+func soakOne(dir, binary string, older run.Options, seed uint64, nodes int, each time.Duration) (int, history.SoakRun, error) {
+	code, err := child(dir, "run", "-dir", dir, "-binary", binary, "-previous", older.Previous, "-from", older.From, "-profile", "soak",
 		"-seed", fmt.Sprint(seed), "-nodes", fmt.Sprint(nodes), "-time", each.String())
 	if err != nil {
 		return unknown, history.SoakRun{}, err
