@@ -174,11 +174,12 @@ func (e *Env) Found(older bool) error {
 	return nil
 }
 
-// Upgrade is one of all that begins with members on the older binary; false if there is
-// none. A run of nothing else begins so always, another one now and then.
-func Upgrade(r *rand.Rand, all []Nemesis) (Nemesis, bool) {
+// Upgrade is the one of all with which a run begins, whose members are on the older
+// binary then; false if there is none. A run for which it was asked begins so always,
+// another one now and then.
+func Upgrade(r *rand.Rand, all []Nemesis, asked bool) (Nemesis, bool) {
 	can := slices.DeleteFunc(slices.Clone(all), func(n Nemesis) bool { return !slices.Contains(n.Needs, lab.Older) })
-	now := r.IntN(4) == 0 || len(can) == len(all)
+	now := r.IntN(4) == 0 || asked
 	if len(can) == 0 || !now {
 		return Nemesis{}, false
 	}

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,27 +16,21 @@ func repository(t *testing.T, commits ...map[string]string) string {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("NOT TESTED: needs git")
 	}
-	dir := t.TempDir()
-	run := func(args ...string) {
-		t.Helper()
-		if _, err := git(dir, append([]string{"-c", "user.name=test", "-c", "user.email=test@example.com"}, args...)...); err != nil {
-			t.Fatal(err)
-		}
-	}
-	run("init", "-q")
+	dir, in := t.TempDir(), strings.Builder{}
 	for i, files := range commits {
+		fmt.Fprintf(&in, "commit refs/heads/main\nmark :%d\ncommitter test <test@example.com> %d +0000\ndata 0\n", i+1, i)
 		for name, text := range files {
-			file := filepath.Join(dir, name)
-			if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			fmt.Fprintf(&in, "M 100644 inline %s\ndata %d\n%s\n", name, len(text), text)
 		}
-		run("add", ".")
-		run("commit", "-q", "--no-gpg-sign", "--allow-empty", "-m", "test")
-		run("tag", "c"+string(rune('0'+i)))
+		fmt.Fprintf(&in, "reset refs/tags/c%d\nfrom :%d\n", i, i+1)
+	}
+	if _, err := git(dir, "init", "-q", "-b", "main"); err != nil {
+		t.Fatal(err)
+	}
+	load := exec.Command("git", "-C", dir, "fast-import", "--quiet")
+	load.Stdin = strings.NewReader(in.String())
+	if said, err := load.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, said)
 	}
 	return dir
 }

@@ -107,13 +107,13 @@ func Run(o Options) (err error) {
 	if r.rec, err = history.NewRecorder(o.Dir); err != nil {
 		return err
 	}
-	upgrade, older := nemesis.Upgrade(rand.New(rand.NewPCG(o.Seed, olderStream)), can)
+	upgrade, older := nemesis.Upgrade(rand.New(rand.NewPCG(o.Seed, olderStream)), can, o.Nemeses != "all")
 	if err := r.found(meta.Nodes[:o.Nodes], older); err != nil {
 		return errors.Join(err, r.rec.Close())
 	}
-	var first []nemesis.Nemesis
+	var first *nemesis.Nemesis
 	if older {
-		first = append(first, upgrade)
+		first = &upgrade
 	}
 	meta.Unsettled, err = r.act(first, can)
 	meta.Members, meta.Duration = r.env.Roster.List(), r.rec.Now()
@@ -150,8 +150,8 @@ func (r *runner) found(ids []string, older bool) error {
 }
 
 // act is the run itself: what did not come back, and all else that the nodes did and must
-// not do, is in unsettled. What is first begins alone.
-func (r *runner) act(first, nemeses []nemesis.Nemesis) (unsettled []string, err error) {
+// not do, is in unsettled. first, if there is one, is of the first period.
+func (r *runner) act(first *nemesis.Nemesis, nemeses []nemesis.Nemesis) (unsettled []string, err error) {
 	c := workload.Config{
 		Seed: r.o.Seed, Nodes: r.env.Roster.List, Dial: r.env.Ask, Recorder: r.rec, Workers: r.o.Workers, Rate: r.o.Rate}
 	if err := c.Validate(); err != nil {

@@ -29,8 +29,10 @@ const (
 	scheduleStream = 1
 	operatorStream = 2
 	olderStream    = 3
-	faultStreams   = 1 << 32 // three for each period
+	faultStreams   = 1 << 32 // faultsMost for each period
 )
+
+const faultsMost = 3 // in a period
 
 const (
 	lateMost = time.Second     // by which a period's second and third fault begin later
@@ -47,7 +49,7 @@ type plan struct {
 
 func draw(r *rand.Rand, all []nemesis.Nemesis) (p plan) {
 	p.faults = nemesis.Draw(r, all)
-	for i := range 3 {
+	for i := range faultsMost {
 		after := time.Duration(r.Int64N(int64(lateMost)))
 		if i == 0 {
 			after = 0
@@ -63,11 +65,22 @@ func draw(r *rand.Rand, all []nemesis.Nemesis) (p plan) {
 	return p
 }
 
+// begin has a fault begin the plan. Of the others, those stay that can be at work with it.
+func (p *plan) begin(first nemesis.Nemesis) {
+	faults, after := []nemesis.Nemesis{first}, []time.Duration{0}
+	for i, n := range p.faults {
+		if n.Takes&first.Takes == 0 && len(faults) < faultsMost {
+			faults, after = append(faults, n), append(after, p.after[i])
+		}
+	}
+	p.faults, p.after = faults, after
+}
+
 // harass makes periods of faults until ctx ends. Each is followed by a healing and by the
 // proof that all members serve again; what keeps them from it is returned as says, and
-// there are no more periods then. An error is the lab's. The first period, if first is not
-// empty, is not drawn from all.
-func (r *runner) harass(ctx context.Context, first, all []nemesis.Nemesis) (says, err error) {
+// there are no more periods then. An error is the lab's. first, if there is one, is in the
+// first period whatever is drawn.
+func (r *runner) harass(ctx context.Context, first *nemesis.Nemesis, all []nemesis.Nemesis) (says, err error) {
 	out, err := os.Create(filepath.Join(r.o.Dir, history.ScheduleFile))
 	if err != nil {
 		return nil, err
@@ -78,10 +91,10 @@ func (r *runner) harass(ctx context.Context, first, all []nemesis.Nemesis) (says
 		return nil, nil
 	}
 	random := rand.New(rand.NewPCG(r.o.Seed, scheduleStream))
-	for stream := uint64(faultStreams); ctx.Err() == nil; stream += 3 {
+	for stream := uint64(faultStreams); ctx.Err() == nil; stream += faultsMost {
 		plan := draw(random, all)
-		if stream == faultStreams && len(first) > 0 {
-			plan.faults, plan.after = first, make([]time.Duration, len(first))
+		if stream == faultStreams && first != nil {
+			plan.begin(*first)
 		}
 		p := Period{At: r.rec.Now()}
 		for i, n := range plan.faults {

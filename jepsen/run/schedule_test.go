@@ -39,6 +39,31 @@ func TestTheScheduleIsAFunctionOfTheSeed(t *testing.T) {
 	}
 }
 
+// An upgrade that a run was founded for is not left out, and nothing hinders it that would
+// restart the same nodes.
+func TestTheFirstPeriodHasWhatTheRunWasFoundedFor(t *testing.T) {
+	found, err := nemesis.Find("upgrade")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, others := rand.New(rand.NewPCG(1, scheduleStream)), 0
+	for range 300 {
+		p := draw(r, nemesis.All)
+		p.begin(found[0])
+		for _, n := range p.faults[1:] {
+			if others++; n.Takes&nemesis.Nodes != 0 {
+				t.Errorf("%s at the same time", n.Name)
+			}
+		}
+		if p.faults[0].Name != "upgrade" || p.after[0] != 0 || len(p.faults) > faultsMost || len(p.after) != len(p.faults) {
+			t.Errorf("%v after %v", names(p), p.after)
+		}
+	}
+	if others < 100 {
+		t.Errorf("%d others in 300 periods", others)
+	}
+}
+
 // Without a long calm now and then nothing would show that a cluster comes to rest.
 func TestSomePausesAreLong(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, scheduleStream))
