@@ -11,13 +11,17 @@ import (
 	"github.com/hashicorp/raft"
 
 	"limitd/fsm"
+	"limitd/snapshot"
 )
+
+// oldVersions are what the release before this build reads.
+var oldVersions = versions{fsm.ReadsEntry - 1, snapshot.Reads - 1}
 
 // asOld makes a node of this build one of the release before: what it tells, and what it takes into its log.
 func asOld(n *Node) {
-	n.reads = firstVersions
+	n.reads = oldVersions
 	n.logs.readable = func(data []byte) error {
-		if len(data) > 0 && data[0] > 1 {
+		if len(data) > 0 && data[0] > oldVersions.entry {
 			return fmt.Errorf("%w %d", fsm.ErrVersion, data[0])
 		}
 		return nil
@@ -64,26 +68,27 @@ func TestUpgradeNodeByNode(t *testing.T) {
 	}
 	eventually(t, "the leader to hear what all read", allHeard)
 	put(t, leader, "before")
-	if v := newestVersionOf(t, leader); v != 1 || old.fatalReason() != nil {
-		t.Fatalf("version %d was written, which the old node does not read (%v)", v, old.fatalReason())
+	if v := newestVersionOf(t, leader); v != oldVersions.entry || old.fatalReason() != nil {
+		t.Fatalf("version %d was written, the old node reads up to %d (%v)", v, oldVersions.entry, old.fatalReason())
 	}
-	if s := leader.Status(); s.WritesEntry != 1 {
+	if s := leader.Status(); s.WritesEntry != oldVersions.entry {
 		t.Errorf("the status tells version %d", s.WritesEntry)
 	}
 
 	old.Close()
 	c.start(old) // upgraded
 	leader = c.leader()
-	eventually(t, "version 2", func() bool {
+	eventually(t, "the new version", func() bool {
 		put(t, c.leader(), "after")
-		return newestVersionOf(t, c.leader()) == 2
+		return newestVersionOf(t, c.leader()) == fsm.ReadsEntry
 	})
-	eventually(t, "the new format on the upgraded node", func() bool { return newestVersionOf(t, old) == 2 && has(old, "after") })
+	eventually(t, "the new format on the upgraded node", func() bool { return newestVersionOf(t, old) == fsm.ReadsEntry && has(old, "after") })
 
 	joiner := c.newcomer("n9", func(cfg *Config) { cfg.NonVoter = true })
 	c.start(joiner, asOld)
 	eventually(t, "the old newcomer to be refused", func() bool { return joiner.fatalReason() != nil })
-	if err := joiner.fatalReason(); !errors.Is(err, ErrJoinRefused) || !strings.Contains(err.Error(), "reads entries up to version 1, and version 2 is in use") {
+	refusal := fmt.Sprintf("reads entries up to version %d, and version %d is in use", oldVersions.entry, fsm.ReadsEntry)
+	if err := joiner.fatalReason(); !errors.Is(err, ErrJoinRefused) || !strings.Contains(err.Error(), refusal) {
 		t.Errorf("the old newcomer: %v", err)
 	}
 
@@ -100,12 +105,13 @@ func TestUpgradeNodeByNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	asOld(n)
+	unknown := fmt.Sprintf("unknown entry version %d", fsm.ReadsEntry)
 	old.Node = n
 	if err := n.Start(); err != nil { // it came before raft was ready
-		wantNewer(t, err, "unknown entry version 2")
+		wantNewer(t, err, unknown)
 	}
 	eventually(t, "the downgraded node to stop", func() bool { return old.fatalReason() != nil })
-	wantNewer(t, old.fatalReason(), "unknown entry version 2")
+	wantNewer(t, old.fatalReason(), unknown)
 	put(t, leader, "the others go on")
 	for _, tn := range c.others(old) {
 		if tn != joiner && tn.fatalReason() != nil {

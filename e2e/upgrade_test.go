@@ -2,11 +2,18 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"os/exec"
 	"regexp"
 	"slices"
 	"testing"
 	"time"
+)
+
+// The newest versions of the entry that this build and the next one read.
+const (
+	thisEntry = 2
+	nextEntry = 3
 )
 
 // startBuild starts a node with another build of limitd.
@@ -65,14 +72,15 @@ func TestRollingUpgradeUnderLoad(t *testing.T) {
 		c.startBuild(next, nd)
 		c.awaitDecides(nd)
 	}
-	eventually(t, 10*time.Second, "version 2 of the entry", func() bool { return c.leader().r.writesEntry() == 2 })
+	eventually(t, 10*time.Second, "the next version of the entry", func() bool { return c.leader().r.writesEntry() == nextEntry })
 	l.awaitMore(t, 200, "after the upgrade")
 	c.awaitSameHash(c.nodes...)
 
 	victim := c.others(c.leader())[0]
 	victim.terminate()
 	l.awaitMore(t, 200, "in the new format")
-	unread := regexp.MustCompile(`this node has stopped itself: .*entry \d+ of the log: unknown entry version 2, this limitd reads versions up to 1: .*start this node with the limitd that the other nodes run`)
+	unread := regexp.MustCompile(fmt.Sprintf(`this node has stopped itself: .*entry \d+ of the log: unknown entry version %d, this limitd reads versions up to %d: .*start this node with the limitd that the other nodes run`,
+		nextEntry, thisEntry))
 	c.refusesOld(victim, unread) // by what the leader sends, or by what is in its log
 	c.refusesOld(victim, unread)
 	l.awaitMore(t, 200, "after the downgraded node has stopped")
@@ -113,8 +121,8 @@ func (c *cluster) wroteOld(l *load, upgraded, old *node) {
 	})
 	eventually(c.t, 10*time.Second, upgraded.id+" has heard of all nodes", upgraded.r.hasHeardAll)
 	l.awaitMore(c.t, 500, "under an upgraded leader")
-	if v := upgraded.r.writesEntry(); v != 1 {
-		c.t.Errorf("the leader writes version %d while %s reads version 1", v, old.id)
+	if v := upgraded.r.writesEntry(); v != thisEntry {
+		c.t.Errorf("the leader writes version %d while %s reads up to %d", v, old.id, thisEntry)
 	}
 	if !old.running() {
 		c.t.Errorf("%s has stopped: %s", old.id, tail(old.out.String(), 5))
@@ -134,7 +142,7 @@ func (c *cluster) refusesOld(nd *node, message *regexp.Regexp) {
 // format, the node's own and a saved one, is refused by the old release too.
 func (c *cluster) checkSnapshotOfNextRelease(next string, nd *node) {
 	c.t.Helper()
-	eventually(c.t, 10*time.Second, nd.id+" knows that all nodes read version 2", func() bool { return nd.r.writesEntry() == 2 })
+	eventually(c.t, 10*time.Second, nd.id+" knows what all nodes read", func() bool { return nd.r.writesEntry() == nextEntry })
 	saved, err := nd.r.Do(context.Background(), "RL.SNAPSHOT", "SAVE").Text()
 	if err != nil {
 		c.t.Fatal(err)

@@ -56,7 +56,7 @@ func (b *batch) load(t *Table, e *entry) {
 
 func (b *batch) ofShard(i int) []op { return b.sorted[b.start[i]:b.start[i+1]] }
 
-// possible says that no splice drops more than there is or makes too much. It
+// possible says that no splice drops and cuts more than there is or makes too much. It
 // looks at all of them before anything is changed. In equal states the leader
 // would not have made such a splice, and a node that is the only one to find the
 // batch void diverges visibly: the next batch was decided on it.
@@ -83,11 +83,12 @@ func (b *batch) possible(t *Table, e *entry, now int64) bool {
 				continue
 			}
 			before := b.before(t, e, group[:j], o, x, now)
-			if x.Drop > before || before-x.Drop+len(x.State) > MaxState {
+			kept := before - x.Drop - x.Cut
+			if kept < 0 || kept+len(x.State) > MaxState {
 				return false
 			}
 			if x.Expiry > now {
-				o.size += int32(before - x.Drop)
+				o.size += int32(kept)
 			}
 		}
 	}
@@ -177,7 +178,7 @@ func (s *shard) change(o *op, e *entry, now int64) {
 	case OpReplace:
 		s.mark(s.put(n, x.State, d.same, x.Expiry))
 	case OpSplice:
-		s.mark(s.splice(n, x.Drop, x.State, x.Expiry, now))
+		s.mark(s.splice(n, x.Drop, x.Cut, x.State, x.Expiry, now))
 	case OpDelete:
 		s.remove(n)
 	}

@@ -11,8 +11,9 @@ var errShort = errors.New("ends too early")
 // decoder reads effects one after the other. The slices of its effect alias the
 // entry; it allocates only errors.
 type decoder struct {
-	rest []byte
-	at   int64 // cluster time of the entry, to which expiries are relative
+	rest    []byte
+	version uint8 // of the entry
+	at      int64 // cluster time of the entry, to which expiries are relative
 
 	effect Effect
 	same   bool // the state is the expiry in 8 bytes; effect.State is nil
@@ -28,12 +29,13 @@ func (d *decoder) next() error {
 	d.effect = Effect{Op: Op(tag & opMask)}
 	e := &d.effect
 	d.same = tag&flagStateIsExp != 0
-	if tag&^(opMask|flagStateIsExp) != 0 || d.same && e.Op != OpReplace {
+	cuts := tag&flagCut != 0
+	if tag&^(opMask|flagStateIsExp|flagCut) != 0 || d.same && e.Op != OpReplace || cuts && (e.Op != OpSplice || d.version < VersionCut) {
 		return fmt.Errorf("unknown flags %#02x", tag)
 	}
 	switch e.Op {
 	case OpReplace, OpSplice, OpDelete:
-		return d.record(e)
+		return d.record(e, cuts)
 	case OpClear:
 		ns, err := d.bytes(1)
 		if err != nil {
@@ -56,7 +58,7 @@ func (d *decoder) next() error {
 	return fmt.Errorf("unknown op %d", e.Op)
 }
 
-func (d *decoder) record(e *Effect) error {
+func (d *decoder) record(e *Effect, cuts bool) error {
 	ns, err := d.bytes(1)
 	if err != nil {
 		return err
@@ -84,6 +86,13 @@ func (d *decoder) record(e *Effect) error {
 			return fmt.Errorf("drop: %w", err)
 		}
 		e.Drop = int(drop)
+	}
+	if cuts {
+		cut, err := d.uvarint(MaxState - uint64(e.Drop))
+		if err != nil {
+			return fmt.Errorf("cut: %w", err)
+		}
+		e.Cut = int(cut)
 	}
 	delta, w := binary.Varint(d.rest)
 	if w <= 0 {

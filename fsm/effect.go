@@ -7,7 +7,7 @@ type Op uint8
 
 const (
 	OpReplace    Op = 1 // the record (NS, Key, Ident) becomes State, Expiry
-	OpSplice     Op = 2 // drop Drop bytes in front of its state, append State; Expiry
+	OpSplice     Op = 2 // drop Drop bytes in front of its state and Cut bytes at the end, append State; Expiry
 	OpDelete     Op = 3 // the record (NS, Key, Ident) is removed
 	OpClear      Op = 4 // all records of namespace NS are removed
 	OpClearAll   Op = 5 // all records are removed
@@ -26,14 +26,15 @@ const (
 //
 // Effects of an entry take effect in their order. A splice of a record that is
 // absent, or expired by the batch's time, starts from an empty state. One that
-// drops more than there is, or makes more than MaxState, was decided on another
-// state: the batch is void.
+// drops and cuts more than there is, or makes more than MaxState, was decided on
+// another state: the batch is void.
 type Effect struct {
 	Op     Op
 	NS     uint8
 	Key    []byte // 0 to MaxKey bytes
 	Ident  []byte // 1 to MaxIdent bytes
 	Drop   int
+	Cut    int    // only if Turn.Version is VersionCut or above
 	State  []byte // at most MaxState bytes
 	Expiry int64  // cluster time from which the record means the same as no record, ns
 }

@@ -18,6 +18,7 @@ const (
 
 	opMask         = 0x0f
 	flagStateIsExp = 0x10 // the state is the expiry in 8 bytes, little endian, and is not written
+	flagCut        = 0x20 // the bytes to cut follow those to drop; from VersionCut on
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -28,8 +29,8 @@ var errDamaged = errors.New("damaged entry")
 // allocates only what dst lacks.
 //
 // It panics on a version above [ReadsEntry], on an effect that no record can have
-// (see [MaxKey]) and on one whose state is not what its op says: once committed,
-// such an entry would halt every node.
+// (see [MaxKey]), on one whose state is not what its op says, and on a cut in a
+// version below [VersionCut]: once committed, such an entry would halt nodes.
 func AppendEntry(dst []byte, t Turn, effects []Effect) []byte {
 	start := len(dst)
 	version := max(t.Version, 1)
@@ -42,21 +43,28 @@ func AppendEntry(dst []byte, t Turn, effects []Effect) []byte {
 	dst = binary.LittleEndian.AppendUint64(dst, uint64(t.At))
 	dst = binary.AppendUvarint(dst, uint64(len(effects)))
 	for i := range effects {
-		dst = appendEffect(dst, t.At, &effects[i])
+		dst = appendEffect(dst, version, t.At, &effects[i])
 	}
 	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli))
 }
 
-func appendEffect(dst []byte, at int64, e *Effect) []byte {
+func appendEffect(dst []byte, version byte, at int64, e *Effect) []byte {
 	switch e.Op {
 	case OpReplace, OpSplice, OpDelete:
-		if len(e.Key) > MaxKey || len(e.Ident) == 0 || len(e.Ident) > MaxIdent || len(e.State) > MaxState || e.Drop < 0 || e.Drop > MaxState {
-			panic(fmt.Sprintf("fsm: effect with a key of %d bytes, an identity of %d, a state of %d, a drop of %d", len(e.Key), len(e.Ident), len(e.State), e.Drop))
+		if len(e.Key) > MaxKey || len(e.Ident) == 0 || len(e.Ident) > MaxIdent || len(e.State) > MaxState || e.Drop < 0 || e.Cut < 0 || e.Drop > MaxState-e.Cut {
+			panic(fmt.Sprintf("fsm: effect with a key of %d bytes, an identity of %d, a state of %d, a drop of %d, a cut of %d", len(e.Key), len(e.Ident), len(e.State), e.Drop, e.Cut))
+		}
+		cuts := e.Op == OpSplice && e.Cut > 0
+		if cuts && version < VersionCut {
+			panic(fmt.Sprintf("fsm: a cut in an entry of version %d", version))
 		}
 		same := e.Op == OpReplace && stateIsExpiry(e.State, e.Expiry)
 		tag := byte(e.Op)
 		if same {
 			tag |= flagStateIsExp
+		}
+		if cuts {
+			tag |= flagCut
 		}
 		dst = append(dst, tag, e.NS)
 		dst = binary.AppendUvarint(dst, uint64(len(e.Key)))
@@ -68,6 +76,9 @@ func appendEffect(dst []byte, at int64, e *Effect) []byte {
 		}
 		if e.Op == OpSplice {
 			dst = binary.AppendUvarint(dst, uint64(e.Drop))
+		}
+		if cuts {
+			dst = binary.AppendUvarint(dst, uint64(e.Cut))
 		}
 		dst = binary.AppendVarint(dst, int64(uint64(e.Expiry)-uint64(at))) // wraps, and back
 		if same {
@@ -138,7 +149,7 @@ func parseEntry(data []byte) (entry, error) {
 		return entry{}, fmt.Errorf("%w: effect count", errDamaged)
 	}
 	e.body = sealed[entryHeader+n:]
-	d := decoder{rest: e.body, at: e.At}
+	d := e.effects(0)
 	for i := range e.count {
 		if err := d.next(); err != nil {
 			return entry{}, fmt.Errorf("%w: effect %d of %d: %w", errDamaged, i+1, e.count, err)
@@ -169,4 +180,6 @@ func openEntry(data []byte) (sealed []byte, err error) {
 }
 
 // effects returns a decoder at byte pos of the body.
-func (e *entry) effects(pos int) decoder { return decoder{rest: e.body[pos:], at: e.At} }
+func (e *entry) effects(pos int) decoder {
+	return decoder{rest: e.body[pos:], version: e.Version, at: e.At}
+}

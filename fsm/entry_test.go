@@ -5,7 +5,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
+	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -52,18 +54,32 @@ var (
 	}
 )
 
-// The file is what version 1 wrote: this limitd writes the same, and every later one must read it.
-func TestGoldenEntryV1(t *testing.T) {
-	golden := goldenHex(t, "testdata/entry-v1.hex")
-	if got := AppendEntry(nil, goldenTurn, goldenEffects); !bytes.Equal(got, golden) {
-		t.Errorf("AppendEntry writes\n%x", got)
-	}
-	turn, effects, err := decodeAll(golden)
-	if err != nil || turn != goldenTurn || !same(effects, goldenEffects) {
-		t.Errorf("read: %v\n%+v\n%+v", err, turn, effects)
-	}
-	if at, ok := EntryTime(golden); !ok || at != goldenTurn.At {
-		t.Errorf("EntryTime: %d, %v", at, ok)
+// goldens are the golden entries, that of version v at v-1.
+var goldens = []struct {
+	path    string
+	effects []Effect
+}{
+	{"testdata/entry-v1.hex", goldenEffects},
+	{"testdata/entry-v2.hex", append(slices.Clone(goldenEffects),
+		Effect{Op: OpSplice, NS: 1, Key: []byte("log"), Ident: []byte{7, 0}, Drop: 32, Cut: 300, State: []byte("abc"), Expiry: 1_700_000_000_000_000_001},
+		Effect{Op: OpSplice, Key: []byte("log"), Ident: []byte{1}, Cut: 16, Expiry: 1_700_000_001_000_000_000})},
+}
+
+// The files are what each version wrote: this limitd writes the same, and every later one must read it.
+func TestGoldenEntries(t *testing.T) {
+	for i, g := range goldens {
+		golden, want := goldenHex(t, g.path), goldenTurn
+		want.Version = uint8(i + 1)
+		if got := AppendEntry(nil, want, g.effects); !bytes.Equal(got, golden) {
+			t.Errorf("%s: AppendEntry writes\n%x", g.path, got)
+		}
+		turn, effects, err := decodeAll(golden)
+		if err != nil || turn != want || !same(effects, g.effects) {
+			t.Errorf("%s: read: %v\n%+v\n%+v", g.path, err, turn, effects)
+		}
+		if at, ok := EntryTime(golden); !ok || at != want.At {
+			t.Errorf("%s: EntryTime: %d, %v", g.path, at, ok)
+		}
 	}
 }
 
@@ -115,6 +131,9 @@ func TestEntryThatCannotBeRead(t *testing.T) {
 	with := func(count byte, effects ...byte) []byte {
 		return seal(append(append(bytes.Clone(head), count), effects...))
 	}
+	cutting := func(effect ...byte) []byte {
+		return seal(append(append([]byte{VersionCut}, head[1:]...), append([]byte{1}, effect...)...))
+	}
 	for _, c := range []struct {
 		name string
 		data []byte
@@ -139,6 +158,12 @@ func TestEntryThatCannotBeRead(t *testing.T) {
 		{"identity cut", with(1, byte(OpDelete), 0, 1, 'k', 2, 1), errDamaged, "identity: ends"},
 		{"no expiry", with(1, byte(OpReplace), 0, 1, 'k', 1, 1), errDamaged, "expiry"},
 		{"drop too large", with(1, byte(OpSplice), 0, 1, 'k', 1, 1, 0xff, 0xff, 0xff, 0xff, 0x7f, 0, 0), errDamaged, "drop"},
+		{"a cut in version 1", with(1, flagCut|byte(OpSplice), 0, 1, 'k', 1, 1, 1, 1, 0, 0), errDamaged, "flags"},
+		{"a cut by a replace", cutting(flagCut|byte(OpReplace), 0, 1, 'k', 1, 1, 1, 1, 0, 0), errDamaged, "flags"},
+		{"a cut by a delete", cutting(flagCut|byte(OpDelete), 0, 1, 'k', 1, 1), errDamaged, "flags"},
+		{"no cut", cutting(flagCut|byte(OpSplice), 0, 1, 'k', 1, 1, 1), errDamaged, "cut: ends"},
+		{"cut too large", cutting(flagCut|byte(OpSplice), 0, 1, 'k', 1, 1, 0, 0x81, 0x80, 0x80, 8, 0, 0), errDamaged, "cut: 16777217 is above 16777216"},
+		{"drop and cut too large", cutting(flagCut|byte(OpSplice), 0, 1, 'k', 1, 1, 1, 0x80, 0x80, 0x80, 8, 0, 0), errDamaged, "cut: 16777216 is above 16777215"},
 		{"state longer than the entry", with(1, byte(OpReplace), 0, 1, 'k', 1, 1, 0, 200, 1), errDamaged, "state: ends"},
 		{"cluster id cut", with(1, byte(OpSetCluster), 1, 2, 3), errDamaged, "too early"},
 		{"cluster id of zeros", with(1, append([]byte{byte(OpSetCluster)}, make([]byte, 24)...)...), errDamaged, "zeros"},
@@ -169,6 +194,10 @@ func TestAppendEntryRefusesWhatWouldHaltEveryNode(t *testing.T) {
 		"identity too long":      {Op: OpDelete, Ident: long[:MaxIdent+1]},
 		"state too long":         {Op: OpReplace, Ident: []byte{1}, State: long},
 		"negative drop":          {Op: OpSplice, Ident: []byte{1}, Drop: -1},
+		"negative cut":           {Op: OpSplice, Ident: []byte{1}, Cut: -1},
+		"cut too large":          {Op: OpSplice, Ident: []byte{1}, Cut: MaxState + 1},
+		"drop and cut too large": {Op: OpSplice, Ident: []byte{1}, Drop: MaxState, Cut: 1},
+		"cut beyond all numbers": {Op: OpSplice, Ident: []byte{1}, Drop: 1, Cut: math.MaxInt},
 		"op 0":                   {},
 		"op 8":                   {Op: 8},
 		"offset of 7 bytes":      {Op: OpSetOffset, State: long[:7]},
@@ -181,7 +210,22 @@ func TestAppendEntryRefusesWhatWouldHaltEveryNode(t *testing.T) {
 					t.Errorf("%s: no panic", name)
 				}
 			}()
-			AppendEntry(nil, Turn{}, []Effect{e})
+			AppendEntry(nil, Turn{Version: ReadsEntry}, []Effect{e})
+		}()
+	}
+}
+
+// A member that reads version 1 alone would halt at a cut, so a turn of that version has none.
+func TestAppendEntryRefusesACutBelowItsVersion(t *testing.T) {
+	cut := []Effect{{Op: OpSplice, Ident: []byte{1}, Cut: 1}}
+	for version := range uint8(ReadsEntry + 1) {
+		func() {
+			defer func() {
+				if refused := recover() != nil; refused != (version < VersionCut) {
+					t.Errorf("version %d: refused %v", version, refused)
+				}
+			}()
+			AppendEntry(nil, Turn{Version: version}, cut)
 		}()
 	}
 }
@@ -202,6 +246,7 @@ func genEffect(t *rapid.T) Effect {
 		}
 		if e.Op == OpSplice {
 			e.Drop = rapid.IntRange(0, MaxState).Draw(t, "drop")
+			e.Cut = rapid.IntRange(0, MaxState-e.Drop).Draw(t, "cut")
 		}
 	case OpDelete:
 	case OpClear:
@@ -220,6 +265,11 @@ func TestEntryRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		turn := Turn{rapid.Uint64().Draw(t, "base"), rapid.Uint64().Draw(t, "term"), rapid.Int64().Draw(t, "at"), rapid.Uint8Range(1, ReadsEntry).Draw(t, "version")}
 		effects := rapid.SliceOfN(rapid.Custom(genEffect), 0, 20).Draw(t, "effects")
+		for i := range effects {
+			if turn.Version < VersionCut {
+				effects[i].Cut = 0
+			}
+		}
 		data := AppendEntry(nil, turn, effects)
 		gotTurn, got, err := decodeAll(data)
 		if err != nil || gotTurn != turn || !same(got, effects) {
@@ -231,7 +281,9 @@ func TestEntryRoundTrip(t *testing.T) {
 // FuzzEntry: bytes never panic, and what can be read means the same after it is written again. The checksum is put right, for the
 // fuzzer would not find it.
 func FuzzEntry(f *testing.F) {
-	f.Add(AppendEntry(nil, goldenTurn, goldenEffects))
+	for _, g := range goldens {
+		f.Add(goldenHex(f, g.path))
+	}
 	f.Add(AppendEntry(nil, Turn{}, nil))
 	f.Add([]byte{1})
 	f.Add([]byte{ReadsEntry + 1, 0, 0, 0, 0})

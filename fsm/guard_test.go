@@ -11,7 +11,7 @@ import (
 // apply applies a batch of the term 1 on the machine's own state.
 func apply(t testing.TB, f *FSM, index uint64, at int64, effects ...Effect) Result {
 	t.Helper()
-	r := f.Apply(logOf(index, Turn{f.State().Last, 1, at, 1}, effects...)).(Result)
+	r := f.Apply(logOf(index, Turn{f.State().Last, 1, at, ReadsEntry}, effects...)).(Result)
 	if r.Err != nil || r.Outcome != Applied {
 		t.Fatalf("entry %d: %v, %v", index, r.Outcome, r.Err)
 	}
@@ -28,6 +28,13 @@ func replace(key, state string, expiry int64) Effect {
 
 func splice(key string, drop int, tail string, expiry int64) Effect {
 	return Effect{Op: OpSplice, Key: []byte(key), Ident: []byte{1}, Drop: drop, State: []byte(tail), Expiry: expiry}
+}
+
+// cut is a splice that cuts, which only an entry of VersionCut can have.
+func cut(key string, drop, cut int, tail string, expiry int64) Effect {
+	e := splice(key, drop, tail, expiry)
+	e.Cut = cut
+	return e
 }
 
 func setCluster(id byte, generation int64) Effect {
@@ -64,6 +71,7 @@ func TestGuard(t *testing.T) {
 		{"more than 400 days ahead", logOf(20, Turn{10, 1, now + int64(maxStep) + 1, 1}, replace("k", "new", never)), Void, ""},
 		{"a second cluster id", logOf(20, Turn{10, 1, now + 1, 1}, replace("k", "new", never), setCluster(2, 0)), Void, ""},
 		{"a drop beyond the state", logOf(20, Turn{10, 1, now + 1, 1}, replace("k", "new", never), splice("s", 4, "x", never)), Void, ""},
+		{"a cut beyond the state", logOf(20, Turn{10, 1, now + 1, VersionCut}, replace("k", "new", never), cut("s", 2, 2, "x", never)), Void, ""},
 		{"decided on a batch that never was", logOf(20, Turn{11, 1, now + 1, 1}, replace("k", "new", never)), Unknown,
 			"entry 20 of the log was decided after entry 11 took effect, which this node has not seen (its last is 10)"},
 		{"newer version", &raft.Log{Index: 20, Data: seal(append([]byte{9}, make([]byte, 40)...))}, Unknown,

@@ -70,14 +70,53 @@ func goldenClearing() []step {
 	}
 }
 
-// The file is what entries of version 1 do, with the state after each and the
+// cutHistory is what version 2 adds: splices that cut at the end.
+func cutHistory() []step {
+	const (
+		t0    = int64(1_700_000_000_000_000_000)
+		later = t0 + 1_000_000_000
+		never = int64(1 << 62)
+	)
+	clear1 := Effect{Op: OpClear, NS: 1}
+	in1 := func(e Effect) Effect { e.NS = 1; return e }
+	return []step{
+		{"some records", 3, 2, Turn{0, 2, t0, 2}, []Effect{
+			setCluster(0xc1, 1), splice("log", 0, "0123456789", never), splice("all", 0, "abc", never), splice("short", 0, "abc", later),
+			{Op: OpReplace, Key: []byte("tat"), Ident: []byte{1}, State: le64(later + 5), Expiry: later + 5},
+		}},
+		{"a cut", 4, 2, Turn{3, 2, t0, 2}, []Effect{cut("log", 0, 1, "", never)}},
+		{"drop, cut and append", 5, 2, Turn{4, 2, t0, 2}, []Effect{cut("log", 2, 3, "xy", never-1)}},
+		{"all of it", 6, 2, Turn{5, 2, t0, 2}, []Effect{cut("all", 1, 2, "", never)}},
+		{"of a state that is its expiry", 7, 2, Turn{6, 2, t0, 2}, []Effect{cut("tat", 1, 6, "z", never)}},
+		{"several of one record, with a clear between", 8, 2, Turn{7, 2, t0, 2}, []Effect{
+			in1(splice("log", 0, "gone", never)), clear1, in1(splice("log", 0, "12345", never)), in1(cut("log", 0, 2, "67", never)), in1(cut("log", 1, 1, "", never)),
+		}},
+		{"void: more than there is", 9, 2, Turn{8, 2, t0, 2}, []Effect{replace("k", "void", never), cut("log", 0, 7, "", never)}},
+		{"void: more than there is, with the drop", 10, 2, Turn{8, 2, t0, 2}, []Effect{replace("k", "void", never), cut("log", 4, 3, "", never)}},
+		{"void: of a record that is cleared before it", 11, 2, Turn{8, 2, t0, 2}, []Effect{clear1, in1(cut("log", 0, 1, "", never))}},
+		{"void: of a record that has expired", 12, 2, Turn{8, 2, later, 2}, []Effect{cut("short", 0, 1, "", never)}},
+	}
+}
+
+// The files are what entries of a version do, with the state after each and the
 // stream of the state that they make. A release that does anything else with one of
 // them differs from its neighbours during a rolling upgrade.
 func TestGoldenHistoryV1(t *testing.T) {
-	const path = "testdata/history-v1.txt"
+	compareHistory(t, 1, goldenHistory(), goldenClearing())
+}
+
+func TestGoldenHistoryV2(t *testing.T) {
+	compareHistory(t, 2, cutHistory(), []step{
+		{"halt: decided on a batch that this node has not seen", 13, 2, Turn{13, 2, 1_700_000_000_000_000_000, 2}, nil},
+	})
+}
+
+// compareHistory writes down what steps do, the stream, and what the last ones do, of which the last halts.
+func compareHistory(t *testing.T, version int, steps, last []step) {
+	path := fmt.Sprintf("testdata/history-v%d.txt", version)
 	f := New(nil)
 	var b strings.Builder
-	b.WriteString("# What entries of version 1 do: index, term, bytes; what became of it, and the state after it.\n")
+	fmt.Fprintf(&b, "# What entries of version %d do: index, term, bytes; what became of it, and the state after it.\n", version)
 	run := func(steps []step) {
 		for _, s := range steps {
 			l := &raft.Log{Index: s.index, Term: s.term, Type: raft.LogCommand, Data: AppendEntry(nil, s.turn, s.effects)}
@@ -86,13 +125,13 @@ func TestGoldenHistoryV1(t *testing.T) {
 			fmt.Fprintf(&b, "\n# %s\nentry %d %d %x\n%v applied=%d last=%d t=%d offset=%d chain=%016x\n", s.says, l.Index, l.Term, l.Data, r.Outcome, st.Applied, st.Last, st.T, st.Offset, st.Chain)
 		}
 	}
-	run(goldenHistory())
+	run(steps)
 	store := openStore(t, t.TempDir())
 	if err := persist(t, f, store, f.Applied()); err != nil {
 		t.Fatal(err)
 	}
 	fmt.Fprintf(&b, "\n# the stream of this state\nstream %x\n", streamOf(t, store))
-	run(goldenClearing())
+	run(last)
 	if *rewrite {
 		if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
 			t.Fatal(err)
@@ -129,27 +168,36 @@ func TestHistoryOfEveryVersionEndsInOneState(t *testing.T) {
 }
 
 // A node reads what is in its log from before it was upgraded.
-func TestEntriesOfTheGoldenHistoryAreReadAgain(t *testing.T) {
-	f := New(nil)
-	n := 0
-	for line := range strings.Lines(readFile(t, "testdata/history-v1.txt")) {
-		var l raft.Log
-		var digits string
-		if _, err := fmt.Sscanf(line, "entry %d %d %s", &l.Index, &l.Term, &digits); err != nil {
-			continue
+func TestEntriesOfTheGoldenHistoriesAreReadAgain(t *testing.T) {
+	for path, want := range map[string]struct {
+		entries int
+		halts   uint64
+		last    uint64
+	}{
+		"testdata/history-v1.txt": {len(goldenHistory()) + len(goldenClearing()), 21, 20},
+		"testdata/history-v2.txt": {len(cutHistory()) + 1, 13, 8},
+	} {
+		f := New(nil)
+		n := 0
+		for line := range strings.Lines(readFile(t, path)) {
+			var l raft.Log
+			var digits string
+			if _, err := fmt.Sscanf(line, "entry %d %d %s", &l.Index, &l.Term, &digits); err != nil {
+				continue
+			}
+			data, err := hex.DecodeString(digits)
+			if err != nil {
+				t.Fatal(err)
+			}
+			l.Data = data
+			if r := f.Apply(&l).(Result); (r.Err != nil) != (l.Index == want.halts) {
+				t.Fatalf("%s, entry %d: %v", path, l.Index, r.Err)
+			}
+			n++
 		}
-		data, err := hex.DecodeString(digits)
-		if err != nil {
-			t.Fatal(err)
+		if n != want.entries || f.State().Last != want.last {
+			t.Errorf("%s: %d entries, then %+v", path, n, f.State())
 		}
-		l.Data = data
-		if r := f.Apply(&l).(Result); r.Err != nil && l.Index != 21 {
-			t.Fatalf("entry %d: %v", l.Index, r.Err)
-		}
-		n++
-	}
-	if n != len(goldenHistory())+len(goldenClearing()) || f.State().Last != 20 {
-		t.Errorf("%d entries, then %+v", n, f.State())
 	}
 }
 

@@ -58,11 +58,11 @@ func (m *model) apply(l *raft.Log) Outcome {
 			if b, ok := m.records[name]; ok && b.Expiry > m.state.T {
 				before = b.State
 			}
-			if e.Drop > len(before) {
+			if e.Drop+e.Cut > len(before) {
 				*m = was
 				return Void
 			}
-			r.State = slices.Concat(before[e.Drop:], e.State)
+			r.State = slices.Concat(before[e.Drop:len(before)-e.Cut], e.State)
 			m.records[name] = r
 		case OpDelete:
 			delete(m.records, name)
@@ -136,6 +136,12 @@ func (w *world) extend(t *rapid.T) {
 			}
 			if r := m.alive()[string(snapshot.AppendName(nil, e.NS, e.Key, e.Ident))]; rapid.IntRange(0, 20).Draw(t, "drop wrong") > 0 {
 				e.Drop = min(e.Drop, len(r.State))
+			}
+			if turn.Version >= VersionCut && rapid.Bool().Draw(t, "cut") {
+				e.Cut = rapid.IntRange(0, 2).Draw(t, "bytes to cut")
+				if r := m.alive()[string(snapshot.AppendName(nil, e.NS, e.Key, e.Ident))]; rapid.IntRange(0, 20).Draw(t, "cut wrong") > 0 {
+					e.Cut = min(e.Cut, max(0, len(r.State)-e.Drop))
+				}
 			}
 		}
 		effects = append(effects, e)

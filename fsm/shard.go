@@ -85,21 +85,23 @@ func (s *shard) move(i, size int) block {
 	return b
 }
 
-// splice drops bytes in front of the state of a live record and appends tail. drop is at most the state's length.
-func (s *shard) splice(n name, drop int, tail []byte, expiry, now int64) block {
+// splice drops bytes in front of the state of a live record, cuts bytes at its end
+// and appends tail. drop and cut are together at most the state's length.
+func (s *shard) splice(n name, drop, cut int, tail []byte, expiry, now int64) block {
 	b, i := s.live(n, now)
 	if b == nil {
 		return s.put(n, tail, false, expiry)
 	}
 	s.keep(b)
 	old := b.state()
-	length := len(old) - drop + len(tail)
+	kept := len(old) - drop - cut
+	length := kept + len(tail)
 	size := sizeOf(len(n.key), len(n.ident), length, false)
 	if !b.is(flagSame) && s.fits(b, size) {
 		if drop > 0 {
-			copy(old, old[drop:])
+			copy(old, old[drop:drop+kept])
 		}
-		copy(b.stretch(length)[length-len(tail):], tail)
+		copy(b.stretch(length)[kept:], tail)
 		b.setExpiry(expiry)
 		return b
 	}
@@ -109,7 +111,7 @@ func (s *shard) splice(n name, drop int, tail []byte, expiry, now int64) block {
 	b = s.move(i, size)
 	b.clear(flagSame)
 	state := b.stretch(length)
-	copy(state[copy(state, old[drop:]):], tail)
+	copy(state[copy(state, old[drop:drop+kept]):], tail)
 	b.setExpiry(expiry)
 	return b
 }

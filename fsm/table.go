@@ -71,6 +71,21 @@ func (t *Table) Get(h uint64, ns uint8, key, ident, dst []byte) (state []byte, e
 	return state, expiry, ok
 }
 
+// View calls fn with the state of a record, an expired one too, under the shard's
+// read lock, and returns whether there is one: fn must not call the table. The state
+// is valid during the call, and is not fn's to change.
+func (t *Table) View(h uint64, ns uint8, key, ident []byte, fn func(state []byte, expiry int64)) bool {
+	s := t.of(h)
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	b, _ := s.find(name{tagOf(h), ns, key, ident})
+	if b == nil || b.is(flagTomb) {
+		return false
+	}
+	fn(b.state(), b.expiry())
+	return true
+}
+
 // Records calls fn for each record of a key, expired ones too, under the shard's read lock: fn must not call the table. The slices are valid during the call.
 func (t *Table) Records(h uint64, ns uint8, key []byte, fn func(r Record)) {
 	s, tag := t.of(h), tagOf(h)

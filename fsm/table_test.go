@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -259,6 +260,13 @@ func TestReadersRaceWithApply(t *testing.T) {
 				tab.Bytes()
 				tab.Len(0)
 			}
+			tab.View(h, 0, k, []byte{1}, func(state []byte, _ int64) {
+				for _, c := range state {
+					if c != state[0] {
+						t.Errorf("a torn state %x is seen", state)
+					}
+				}
+			})
 		})
 	}
 	loop(func(int) { f.Sweep(500) })
@@ -299,6 +307,37 @@ func TestReadersRaceWithApply(t *testing.T) {
 	wg.Wait()
 }
 
+func TestViewShowsWhatGetCopies(t *testing.T) {
+	const life = int64(1<<62 + 0x0102030405060708)
+	f := New(nil)
+	apply(t, f, 1, 10, replace("k", "state", life), replace("tat", string(le64(life)), life), replace("empty", "", life),
+		replace("expired", "old", 5), replace("gone", "x", life))
+	apply(t, f, 2, 10, Effect{Op: OpDelete, Key: []byte("gone"), Ident: []byte{1}})
+	tab := f.Table()
+	for _, k := range []string{"k", "tat", "empty", "expired", "gone", "never"} {
+		key := []byte(k)
+		h := tab.Hash(0, key)
+		calls := 0
+		state, expiry, ok := tab.Get(h, 0, key, []byte{1}, nil)
+		seen := tab.View(h, 0, key, []byte{1}, func(s []byte, e int64) {
+			if calls++; !bytes.Equal(s, state) || e != expiry {
+				t.Errorf("%s: %q, %d; Get says %q, %d", k, s, e, state, expiry)
+			}
+		})
+		if seen != ok || seen != (calls == 1) {
+			t.Errorf("%s: seen %v in %d calls; Get says %v", k, seen, calls, ok)
+		}
+	}
+	k := []byte("k")
+	h := tab.Hash(0, k)
+	if n := testing.AllocsPerRun(100, func() { tab.View(h, 0, k, []byte{1}, func([]byte, int64) {}) }); n != 0 {
+		t.Errorf("View allocates %v times", n)
+	}
+	if tab.View(h, 0, k, []byte{2}, func([]byte, int64) { t.Error("another identity was seen") }) {
+		t.Error("a record of another identity is there")
+	}
+}
+
 func TestSplice(t *testing.T) {
 	const life = int64(1<<62 + 0x0102030405060708)
 	for _, c := range []struct {
@@ -317,6 +356,15 @@ func TestSplice(t *testing.T) {
 		{"of a record of another namespace", []Effect{replace("k", "12345", life), {Op: OpClear, NS: 1}, splice("k", 1, "x", life)}, "2345x"},
 		{"of a time", []Effect{replace("k", string(le64(life)), life), splice("k", 2, "long enough to move", life)}, string(le64(life)[2:]) + "long enough to move"},
 		{"becomes a time", []Effect{replace("k", "1234", life), splice("k", 4, string(le64(life)), life)}, string(le64(life))},
+		{"cuts", []Effect{replace("k", "12345", life), cut("k", 0, 2, "", life)}, "123"},
+		{"cuts all", []Effect{replace("k", "12345", life), cut("k", 0, 5, "", life)}, ""},
+		{"drops, cuts and appends", []Effect{replace("k", "12345", life), cut("k", 1, 2, "678", life)}, "23678"},
+		{"drops and cuts all", []Effect{replace("k", "12345", life), cut("k", 2, 3, "6", life)}, "6"},
+		{"cuts and moves", []Effect{replace("k", "12345", life), cut("k", 1, 1, "long enough to move it to another place", life)}, "234long enough to move it to another place"},
+		{"cuts a time", []Effect{replace("k", string(le64(life)), life), cut("k", 0, 7, "", life)}, string(le64(life)[:1])},
+		{"drops and cuts a time", []Effect{replace("k", string(le64(life)), life), cut("k", 2, 3, "x", life-1)}, string(le64(life)[2:5]) + "x"},
+		{"cuts and shrinks", []Effect{replace("k", strings.Repeat("12345", 1000), life), cut("k", 1, 4990, "x", life)}, "234512345x"},
+		{"cuts what is new", []Effect{replace("k", "12345", life), splice("k", 0, "67", life), cut("k", 0, 3, "8", life)}, "12348"},
 		{"three times", []Effect{splice("k", 0, "abc", life), splice("k", 1, "def", life), splice("k", 4, "", life)}, "f"},
 	} {
 		f := New(nil)
@@ -337,11 +385,18 @@ func TestSpliceThatIsImpossibleChangesNothing(t *testing.T) {
 		{{Op: OpClear}, splice("kept", 1, "", 100)},
 		{splice("kept", 1, "", 100), {Op: OpDelete, Key: []byte("kept"), Ident: []byte{1}}, splice("kept", 1, "", 100)},
 		{splice("kept", 0, large, 100)},
+		{cut("k", 0, 1, "", 100)},
+		{cut("kept", 0, 4, "", 100)},
+		{cut("kept", 2, 2, "", 100)},
+		{cut("kept", 0, 2, "", 100), cut("kept", 0, 2, "", 100)},
+		{cut("kept", 0, 2, "", 11), cut("kept", 0, 1, "", 100)},
+		{{Op: OpClearAll}, cut("kept", 0, 1, "", 100)},
+		{cut("kept", 1, 1, large, 100)},
 	} {
 		f := New(nil)
 		apply(t, f, 1, 10, replace("kept", "123", 100))
 		in = append([]Effect{replace("other", "x", 100)}, in...)
-		if r := f.Apply(logOf(2, Turn{1, 1, 11, 1}, in...)).(Result); r.Outcome != Void || get(f, 0, "other") != "-" || get(f, 0, "kept") != "123" {
+		if r := f.Apply(logOf(2, Turn{1, 1, 11, ReadsEntry}, in...)).(Result); r.Outcome != Void || get(f, 0, "other") != "-" || get(f, 0, "kept") != "123" {
 			t.Errorf("%+v: %v, %q", in[1:], r, get(f, 0, "kept"))
 		}
 	}

@@ -30,7 +30,7 @@ func (f *FSM) traceApplied(l *raft.Log, o Outcome) {
 	for d := e.effects(0); len(d.rest) > 0; {
 		d.mustNext()
 		x := &d.effect
-		out := trace.Effect{Op: opNames[x.Op], NS: x.NS, Key: trace.Key(x.Key), Identity: hex.EncodeToString(x.Ident), Drop: x.Drop, Expiry: x.Expiry}
+		out := trace.Effect{Op: opNames[x.Op], NS: x.NS, Key: trace.Key(x.Key), Identity: hex.EncodeToString(x.Ident), Drop: x.Drop, Cut: x.Cut, Expiry: x.Expiry}
 		state := x.State
 		if d.same {
 			state = binary.LittleEndian.AppendUint64(nil, uint64(x.Expiry))

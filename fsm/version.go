@@ -10,6 +10,10 @@ import (
 // ([Turn].Version), so that nodes of two releases can be in one cluster.
 const ReadsEntry = newestEntry
 
+// VersionCut is the first version of the entry that has [Effect].Cut. A batch may
+// cut only if its [Turn].Version is this or above: else a member would halt at it.
+const VersionCut = 2
+
 // ErrVersion is for an entry that is whole and that this limitd does not read.
 var ErrVersion = errors.New("unknown entry version")
 

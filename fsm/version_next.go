@@ -2,6 +2,6 @@
 
 package fsm
 
-// A version that no release has, with the body of version 1: what tests take for
+// A version that no release has, with the body of version 2: what tests take for
 // the release after this one.
-const newestEntry = 2
+const newestEntry = 3

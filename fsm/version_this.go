@@ -2,4 +2,4 @@
 
 package fsm
 
-const newestEntry = 1
+const newestEntry = 2

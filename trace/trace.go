@@ -77,6 +77,7 @@ type Effect struct {
 	Key      string `json:"key,omitempty"`
 	Identity string `json:"identity,omitempty"` // hex
 	State    string `json:"state,omitempty"`    // hex
-	Drop     int    `json:"drop,omitempty"`     // splice
+	Drop     int    `json:"drop,omitempty"`     // splice: bytes in front that went
+	Cut      int    `json:"cut,omitempty"`      // splice: and at the end
 	Expiry   int64  `json:"expiry,omitempty"`   // cluster time, ns
 }
