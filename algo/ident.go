@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"strconv"
 	"time"
 )
 
@@ -34,6 +35,22 @@ type Identity struct {
 	Hour      int    // of a calendar window
 
 	period int64
+}
+
+// String is the period with the options of a calendar window, as an expression
+// writes them behind the limit: 1h30m, week,tz=Asia/Dhaka,start=sun.
+func (id Identity) String() string {
+	s := id.Period
+	if id.Zone != "" && id.Zone != "UTC" {
+		s += ",tz=" + id.Zone
+	}
+	if id.Start != "" {
+		s += ",start=" + id.Start
+	}
+	if id.Hour > 0 {
+		s += ",hour=" + strconv.Itoa(id.Hour)
+	}
+	return s
 }
 
 // ReadIdent reads what [Limit.Ident] returned.

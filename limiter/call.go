@@ -13,7 +13,12 @@ const (
 	TTL                // N = ns until Key means nothing, NoKey if it holds no state
 	Flush              // remove all records of NS
 	FlushAll           // remove all records
+	TakeAll            // decide all Parts: all are charged, or none is
+	List               // Parts = the records of Key
 )
+
+// MaxParts is the most limits of one TakeAll.
+const MaxParts = 32
 
 // NoKey is TTL's N for a key that holds no state.
 const NoKey = -2
@@ -30,14 +35,33 @@ type Call struct {
 	More  [][]byte // further keys of Reset and Exists
 	Limit algo.Limit
 	Cost  int64
+	Peek  bool   // Take, TakeAll: say whether Cost would pass, and charge nothing
+	Parts []Part // of TakeAll, at most MaxParts of different records; the answer of List
+	ID    []byte // Take, TakeAll: what is charged under it is charged once, see id.go; empty: none
 	Tag   uint64 // by which traces name the call; 0: none
 
-	Status  Status       // OK, or why there is no answer
-	Verdict algo.Verdict // of Take
-	N       int64        // of the other ops
+	Status   Status       // OK, or why there is no answer
+	Verdict  algo.Verdict // of Take; of TakeAll Allowed, and the longest RetryAfter
+	At       int64        // Take, TakeAll: cluster time of the decision, ns
+	Repeated bool         // the answer is that of an earlier call with this ID
+	N        int64        // of the other ops; of TakeAll which part denied with that wait, -1: none
 
 	hash    uint64 // of Key, by the table that the task names
+	idHash  uint64 // of ID
 	changes bool   // its answer depends on an entry of its own being committed
+}
+
+// Part is one limit of a TakeAll and its answer, or one record of a List.
+type Part struct {
+	Key     []byte
+	Limit   algo.Limit
+	Cost    int64
+	Verdict algo.Verdict
+
+	Ident []byte // List: of the record; ResetAfter is the time until it means nothing
+	N     int64  // List: what is used, see algo.Used
+
+	hash uint64
 }
 
 // frees says that the call can give capacity back, so that a denial decided
@@ -55,8 +79,14 @@ func (c *Call) frees() bool {
 // size is what the call costs in the queue, in bytes.
 func (c *Call) size() int64 {
 	n := int64(len(c.Key)) + 64
+	if len(c.ID) > 0 {
+		n += int64(len(c.ID)) + 64 + 48*int64(max(1, len(c.Parts)))
+	}
 	for _, k := range c.More {
 		n += int64(len(k)) + 24
+	}
+	for i := range c.Parts {
+		n += int64(len(c.Parts[i].Key)) + 128
 	}
 	return n
 }
@@ -73,14 +103,33 @@ func (c *Call) keys(fn func(key []byte)) {
 // and answered in order. It belongs to one connection and is used again and again.
 type Chunk struct {
 	Calls []Call
+	parts []Part // memory of the calls' Parts
 
 	task  *task  // kept from one Do to the next, for its channel
 	frame []byte // memory of the request to the leader
 	next  [stateRoom]byte
 }
 
+// partsKept is how many parts' memory a chunk keeps.
+const partsKept = 256
+
 // Reset empties the chunk and keeps its memory.
-func (c *Chunk) Reset() { c.Calls = c.Calls[:0] }
+func (c *Chunk) Reset() {
+	c.Calls = c.Calls[:0]
+	clear(c.parts)
+	if c.parts = c.parts[:0]; cap(c.parts) > partsKept {
+		c.parts = nil
+	}
+}
+
+// NewParts returns n zeroed parts for a call, in the chunk's memory.
+func (c *Chunk) NewParts(n int) []Part {
+	from := len(c.parts)
+	for range n {
+		c.parts = append(c.parts, Part{})
+	}
+	return c.parts[from:len(c.parts):len(c.parts)]
+}
 
 // Add appends a zeroed call. The pointer is valid until the next Add.
 func (c *Chunk) Add() *Call {

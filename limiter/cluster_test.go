@@ -1,6 +1,7 @@
 package limiter
 
 import (
+	"encoding/binary"
 	"errors"
 	"sync"
 	"sync/atomic"
@@ -23,6 +24,7 @@ type fakeCluster struct {
 	leading atomic.Bool
 	touch   atomic.Bool
 	batches atomic.Int64
+	version atomic.Int32 // of the entries that all members read
 	forward func(payload []byte, timeout time.Duration) ([]byte, fsm.Outcome)
 	await   func(time.Duration) bool
 	// commit, if set, decides the fate of an entry; apply applies it.
@@ -34,6 +36,7 @@ const testStart = int64(1_700_000_000_000_000_000)
 func newFake() *fakeCluster {
 	c := &fakeCluster{f: fsm.New(nil)}
 	c.leading.Store(true)
+	c.version.Store(fsm.VersionCut)
 	c.touch.Store(true)
 	c.clock.Store(testStart)
 	c.forward = func([]byte, time.Duration) ([]byte, fsm.Outcome) { return nil, fsm.Refused }
@@ -47,7 +50,7 @@ func (c *fakeCluster) Begin() (fsm.Turn, error) {
 		c.turn.Unlock()
 		return fsm.Turn{}, errors.New("not the leader")
 	}
-	return fsm.Turn{Base: c.f.State().Last, Term: 1, At: c.clock.Load()}, nil
+	return fsm.Turn{Base: c.f.State().Last, Term: 1, At: c.clock.Load(), Version: uint8(c.version.Load())}, nil
 }
 
 func (c *fakeCluster) Commit(entry []byte) (uint64, fsm.Outcome) {
@@ -112,3 +115,5 @@ func eventually(t testing.TB, what string, ok func() bool) {
 		}
 	}
 }
+
+func tatBytes(tat int64) []byte { return binary.LittleEndian.AppendUint64(nil, uint64(tat)) }

@@ -8,13 +8,16 @@ import (
 // round is one round's view: the applied state under the round's own write set,
 // at the turn's time.
 type round struct {
-	l    *Limiter
-	ws   *writeSet
-	tab  *fsm.Table
-	now  int64
-	must bool   // propose even without effects
-	next []byte // room for a decision's new state
-	big  []byte // room for a state read from the table
+	l      *Limiter
+	ws     *writeSet
+	tab    *fsm.Table
+	now    int64
+	offset int64  // of the calendar
+	cuts   bool   // effects may cut at the end of a state
+	must   bool   // propose even without effects
+	ids    int    // charges that are remembered, with those of the round
+	next   []byte // room for a decision's new state
+	big    []byte // room for a state read from the table
 }
 
 // decide answers one call.
@@ -22,73 +25,141 @@ func (r *round) decide(c *Call) {
 	switch c.Op {
 	case Take:
 		r.take(c)
+	case TakeAll:
+		r.takeAll(c)
 	case Reset:
 		r.reset(c)
 	case Flush, FlushAll:
 		r.flush(c)
+	case List:
+		r.list(c)
 	default:
 		r.read(c)
 	}
 }
 
-// take runs the algorithm on the record's present state.
-func (r *round) take(c *Call) {
-	ident := c.Limit.Ident()
-	rec, slot := r.ws.find(c.hash, c.NS, c.Key, ident)
-	var state []byte
-	inTable := false
-	if rec != nil {
-		if state = rec.state(); state != nil && rec.expiry <= r.now {
-			state = nil
+// found is a record as a call of the round finds it.
+type found struct {
+	rec     *record // of the write set; nil: the round has not changed it
+	slot    uint32  // where it would stand there
+	state   []byte  // nil: absent, or expired
+	expiry  int64   // of state
+	inTable bool    // the table holds it
+}
+
+// find reads the present state of a record. It is valid until the next find or change.
+func (r *round) find(h uint64, ns uint8, key, ident []byte) (f found) {
+	f.rec, f.slot = r.ws.find(h, ns, key, ident)
+	if f.rec != nil {
+		if f.state, f.expiry = f.rec.state(), f.rec.expiry; f.state != nil && f.expiry <= r.now {
+			f.state = nil
 		}
-	} else if !r.ws.cleared[c.NS] {
-		var expiry int64
-		state, expiry, inTable = r.tab.Get(c.hash, c.NS, c.Key, ident, r.big[:0])
-		if cap(state) > cap(r.big) {
-			r.big = state
-		}
-		if inTable && expiry <= r.now {
-			state = nil
-		}
+		return f
 	}
-	v, e := c.Limit.Decide(state, r.now, 0, c.Cost, r.next[:0])
+	if r.ws.cleared[ns] {
+		return f
+	}
+	state, expiry, ok := r.tab.Get(h, ns, key, ident, r.big[:0])
+	if cap(state) > cap(r.big) {
+		r.big = state
+	}
+	f.inTable = ok
+	if ok && expiry > r.now {
+		f.state, f.expiry = state, expiry
+	}
+	return f
+}
+
+// run runs the algorithm.
+func (r *round) run(l *algo.Limit, state []byte, cost int64) (algo.Verdict, algo.Effect) {
+	v, e := l.Decide(state, r.now, r.offset, cost, r.next[:0])
 	if cap(e.State) > cap(r.next) {
 		r.next = e.State
 	}
-	if e.Op != algo.None {
-		if c.Cost > 0 && r.refuse(c, state == nil) {
-			c.Status = OOM
+	return v, e
+}
+
+// take decides on one record.
+func (r *round) take(c *Call) {
+	if len(c.ID) > 0 {
+		if c.Cost < 0 {
+			r.refundID(c)
 			return
 		}
-		if rec == nil {
-			rec = r.ws.add(slot, c.hash, c.NS, c.Key, ident, inTable)
+		if r.repeats(c) {
+			return
 		}
-		switch {
-		case e.Expiry <= r.now: // it would mean nothing: a full bucket has no record
-			rec.remove()
-		case e.Op == algo.Replace:
-			rec.replace(e.State, e.Expiry)
-		default:
-			rec.splice(state, e.Drop, e.State, e.Expiry)
-			r.ws.bytes += len(e.State)
+	}
+	c.At = r.now
+	ident := c.Limit.Ident()
+	f := r.find(c.hash, c.NS, c.Key, ident)
+	if c.Peek {
+		c.Verdict = peek(&c.Limit, f.state, r.now, r.offset, c.Cost, r.next[:0])
+		return
+	}
+	v, e := r.run(&c.Limit, f.state, c.Cost)
+	if e.Op != algo.None {
+		if c.Status = r.refuse(c, &f, &e, c.Cost > 0); c.Status != OK {
+			return
 		}
+		r.keep(c.hash, c.NS, c.Key, ident, f, e)
 		c.changes = true
 	}
 	if c.Cost < 0 {
 		r.must, c.changes = true, true
 	}
 	c.Verdict = v
+	if len(c.ID) > 0 && e.Op != algo.None {
+		r.remember(c, []int64{e.Expiry})
+	}
 }
 
-// refuse says that a charge cannot be kept: a new record above the memory bound,
-// or any below the disk's floor.
-func (r *round) refuse(c *Call, newRecord bool) bool {
-	if r.l.cfg.DiskLow != nil && r.l.cfg.DiskLow() {
-		return true
+// keep puts what a decision changes into the write set.
+func (r *round) keep(h uint64, ns uint8, key, ident []byte, f found, e algo.Effect) {
+	rec := f.rec
+	if rec == nil {
+		rec = r.ws.add(f.slot, h, ns, key, ident, f.inTable)
 	}
-	m := r.l.cfg.MaxMemory
-	return newRecord && m > 0 && r.tab.Used()+r.ws.added+c.size() > m
+	switch {
+	case e.Expiry <= r.now: // it would mean nothing: a full bucket has no record
+		rec.remove()
+	case e.Op == algo.Replace:
+		rec.replace(e.State, e.Expiry)
+	default:
+		rec.splice(f.state, e.Drop, e.Cut, e.State, e.Expiry)
+		r.ws.bytes += len(e.State)
+	}
 }
+
+// refuse says why an effect cannot be kept: a new record above the memory bound,
+// any charge below the disk's floor, a log with too many entries. A record that some
+// member could not read is not written.
+func (r *round) refuse(c *Call, f *found, e *algo.Effect, charge bool) Status {
+	if e.Op == algo.Splice {
+		if e.Cut > 0 && !r.cuts && !f.ofRound() {
+			return Upgrading
+		}
+		if n := (len(f.state) - e.Drop - e.Cut + len(e.State)) / algo.LogEntry; charge && n > r.l.cfg.MaxLogEntries {
+			return LogFull
+		}
+	}
+	if !charge {
+		return OK
+	}
+	if len(c.ID) > 0 && r.ids >= r.l.cfg.MaxIDs {
+		return IDsFull
+	}
+	if r.l.cfg.DiskLow != nil && r.l.cfg.DiskLow() {
+		return OOM
+	}
+	if m := r.l.cfg.MaxMemory; f.state == nil && m > 0 && r.tab.Used()+r.ws.added+c.size() > m {
+		return OOM
+	}
+	return OK
+}
+
+// ofRound says that the round replaces the record, so that its effect is no splice.
+func (f *found) ofRound() bool { return f.rec != nil && f.rec.op == fsm.OpReplace }
 
 // reset removes all records of the keys.
 func (r *round) reset(c *Call) {
@@ -121,6 +192,7 @@ func (r *round) flush(c *Call) {
 		r.ws.all = true
 	} else {
 		r.ws.clear(c.NS)
+		r.ws.clear(c.NS + idSpace)
 	}
 	r.must, c.changes = true, true
 }

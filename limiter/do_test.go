@@ -3,7 +3,9 @@ package limiter
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -17,74 +19,177 @@ import (
 // sequential is the obvious limiter: one call after the other over a map.
 type sequential struct {
 	now     int64
-	records map[string]int64 // namespace and key: tat
+	records map[recordName]recordState
 }
 
-func (s *sequential) live(ns uint8, key []byte) bool { return s.records[name(ns, key)] > s.now }
+type recordName struct {
+	ns         uint8
+	key, ident string
+}
 
-func name(ns uint8, key []byte) string { return string(rune(ns)) + string(key) }
+type recordState struct {
+	state  []byte
+	expiry int64
+}
+
+func (s *sequential) get(ns uint8, key, ident []byte) []byte {
+	if r := s.records[recordName{ns, string(key), string(ident)}]; r.expiry > s.now {
+		return r.state
+	}
+	return nil
+}
+
+// of is what a key holds: how many records, and how long they mean something.
+func (s *sequential) of(ns uint8, key []byte) (n int, longest int64) {
+	for k, r := range s.records {
+		if k.ns == ns && k.key == string(key) && r.expiry > s.now {
+			n++
+			longest = max(longest, r.expiry-s.now)
+		}
+	}
+	return n, longest
+}
+
+// charge decides and keeps what changes.
+func (s *sequential) charge(ns uint8, key []byte, l algo.Limit, cost int64) algo.Verdict {
+	state := s.get(ns, key, l.Ident())
+	v, e := l.Decide(state, s.now, 0, cost, nil)
+	switch e.Op {
+	case algo.Splice:
+		e.State = append(bytes.Clone(state[e.Drop:len(state)-e.Cut]), e.State...)
+		fallthrough
+	case algo.Replace:
+		s.records[recordName{ns, string(key), string(l.Ident())}] = recordState{e.State, e.Expiry}
+	}
+	return v
+}
+
+// asked is the verdict of what is not charged.
+func (s *sequential) asked(ns uint8, key []byte, l algo.Limit, cost int64) algo.Verdict {
+	state := s.get(ns, key, l.Ident())
+	v, _ := l.Decide(state, s.now, 0, cost, nil)
+	if none, _ := l.Decide(state, s.now, 0, 0, nil); v.Allowed && cost > 0 {
+		v.Remaining, v.ResetAfter = none.Remaining, none.ResetAfter
+	}
+	return v
+}
 
 func (s *sequential) do(c Call) Call {
+	c.Parts = slices.Clone(c.Parts)
 	switch c.Op {
 	case Take:
-		var state []byte
-		if s.live(c.NS, c.Key) {
-			state = tatBytes(s.records[name(c.NS, c.Key)])
+		c.At = s.now
+		if c.Peek {
+			c.Verdict = s.asked(c.NS, c.Key, c.Limit, c.Cost)
+		} else {
+			c.Verdict = s.charge(c.NS, c.Key, c.Limit, c.Cost)
 		}
-		v, e := c.Limit.Decide(state, s.now, 0, c.Cost, nil)
-		c.Verdict = v
-		if e.Op == algo.Replace {
-			s.records[name(c.NS, c.Key)] = e.Expiry
+	case TakeAll:
+		c.At, c.N, c.Verdict.Allowed = s.now, -1, true
+		for i := range c.Parts {
+			p := &c.Parts[i]
+			p.Verdict = s.asked(c.NS, p.Key, p.Limit, p.Cost)
+			if wait := p.Verdict.RetryAfter; !p.Verdict.Allowed {
+				c.Verdict.Allowed = false
+				if longest := c.Verdict.RetryAfter; c.N < 0 || longest != algo.Never && (wait == algo.Never || wait > longest) {
+					c.N, c.Verdict.RetryAfter = int64(i), wait
+				}
+			}
 		}
+		for i := range c.Parts {
+			switch p := &c.Parts[i]; {
+			case !c.Verdict.Allowed:
+				p.Verdict.Delay = 0
+			case !c.Peek:
+				p.Verdict = s.charge(c.NS, p.Key, p.Limit, p.Cost)
+			}
+		}
+	case List:
+		for k, r := range s.records {
+			if k.ns == c.NS && k.key == string(c.Key) && r.expiry > s.now {
+				c.Parts = append(c.Parts, Part{Ident: []byte(k.ident), N: algo.Used([]byte(k.ident), r.state, s.now, 0), Verdict: algo.Verdict{ResetAfter: r.expiry - s.now}})
+			}
+		}
+		c.sortParts()
 	case Reset, Exists, Type, TTL:
 		longest := int64(0)
 		c.keys(func(k []byte) {
-			if s.live(c.NS, k) {
+			if n, left := s.of(c.NS, k); n > 0 {
 				c.N++
-				longest = max(longest, s.records[name(c.NS, k)]-s.now)
+				longest = max(longest, left)
 			}
 			if c.Op == Reset {
-				delete(s.records, name(c.NS, k))
+				maps.DeleteFunc(s.records, func(n recordName, _ recordState) bool { return n.ns == c.NS && n.key == string(k) })
 			}
 		})
 		if c.Op == TTL {
 			c.N = ttl(longest)
 		}
 	case Flush, FlushAll:
-		for k := range s.records {
-			if c.Op == FlushAll || []rune(k)[0] == rune(c.NS) {
-				delete(s.records, k)
-			}
-		}
+		maps.DeleteFunc(s.records, func(n recordName, _ recordState) bool { return c.Op == FlushAll || n.ns == c.NS })
 	}
 	return c
 }
 
-func tatBytes(tat int64) []byte {
-	var b [8]byte
-	for i := range b {
-		b[i] = byte(tat >> (8 * i))
-	}
-	return b[:]
+var drawnLimits = []string{
+	"3/2s", "3/2s,burst=5", "7/1s", "token:4/2s", "leaky:3/2s,queue=2", "fixed:4/3s", "fixed:6/3s", "fixed:9/day",
+	"sliding:5/2s", "sliding:3/2s", "log:5/2s", "log:9/2s", "log:4/5s",
 }
 
 func drawCall(t *rapid.T) Call {
 	key := func() []byte { return []byte(rapid.SampledFrom([]string{"a", "b", "c", ""}).Draw(t, "key")) }
-	c := Call{NS: uint8(rapid.IntRange(0, 2).Draw(t, "ns")), Key: key()}
-	c.Op = rapid.SampledFrom([]Op{Take, Take, Take, Take, Take, Take, Reset, Exists, Type, TTL, Flush, FlushAll}).Draw(t, "op")
-	switch c.Op {
-	case Take:
-		l, err := algo.NewThrottle(int64(rapid.IntRange(0, 9).Draw(t, "burst")), int64(rapid.IntRange(1, 5).Draw(t, "count")), 3)
+	limit := func() algo.Limit {
+		l, err := algo.Parse(rapid.SampledFrom(drawnLimits).Draw(t, "limit"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.Limit, c.Cost = l, int64(rapid.IntRange(-3, 12).Draw(t, "cost"))
+		return l
+	}
+	c := Call{NS: uint8(rapid.IntRange(0, 2).Draw(t, "ns")), Key: key()}
+	c.Op = rapid.SampledFrom([]Op{Take, Take, Take, Take, TakeAll, TakeAll, TakeAll, List, Reset, Exists, Type, TTL, Flush, FlushAll}).Draw(t, "op")
+	switch c.Op {
+	case Take:
+		c.Cost = int64(rapid.IntRange(-3, 12).Draw(t, "cost"))
+		if rapid.Bool().Draw(t, "throttle") {
+			l, err := algo.NewThrottle(int64(rapid.IntRange(0, 9).Draw(t, "burst")), int64(rapid.IntRange(1, 5).Draw(t, "count")), 3)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.Limit = l
+			break
+		}
+		c.Limit = limit()
+		c.Peek = c.Cost > 0 && rapid.Bool().Draw(t, "peek")
+	case TakeAll:
+		for range rapid.IntRange(1, 4).Draw(t, "parts") {
+			c.Parts = append(c.Parts, Part{Key: key(), Limit: limit(), Cost: int64(rapid.IntRange(0, 4).Draw(t, "cost"))})
+		}
+		if CheckParts(c.Parts) != nil {
+			c.Parts = c.Parts[:1]
+		}
+		c.Peek = rapid.IntRange(0, 3).Draw(t, "peek") == 0
 	case Reset, Exists:
 		for range rapid.IntRange(0, 2).Draw(t, "more") {
 			c.More = append(c.More, key())
 		}
 	}
 	return c
+}
+
+// sameAnswer compares what clients see.
+func sameAnswer(g, w *Call) bool {
+	if g.Status != OK || g.Verdict != w.Verdict || g.N != w.N || len(g.Parts) != len(w.Parts) {
+		return false
+	}
+	if (w.Op == TakeAll || w.Op == Take && w.Limit.Algorithm != algo.Throttle) && g.At != w.At {
+		return false
+	}
+	for i := range w.Parts {
+		if a, b := &g.Parts[i], &w.Parts[i]; a.Verdict != b.Verdict || a.N != b.N || !bytes.Equal(a.Ident, b.Ident) {
+			return false
+		}
+	}
+	return true
 }
 
 // Rounds, coalescing, local denials and forwarding must not show: every chunk is
@@ -113,7 +218,7 @@ func TestAnswersAreThoseOfOneCallAtATime(t *testing.T) {
 					defer asked.Close()
 					leader.clock.Store(testStart)
 				}
-				model := &sequential{now: testStart, records: map[string]int64{}}
+				model := &sequential{now: testStart, records: map[recordName]recordState{}}
 				var c Chunk
 				for range rapid.IntRange(1, 12).Draw(t, "chunks") {
 					model.now += int64(rapid.IntRange(0, 2_000_000_000).Draw(t, "pause"))
@@ -126,13 +231,14 @@ func TestAnswersAreThoseOfOneCallAtATime(t *testing.T) {
 					for range rapid.IntRange(1, 20).Draw(t, "calls") {
 						call := drawCall(t)
 						want = append(want, model.do(call))
+						call.Parts = slices.Clone(call.Parts)
 						*c.Add() = call
 					}
 					asked.Do(&c)
 					for i, w := range want {
 						g := c.Calls[i]
-						if g.Status != OK || g.Verdict != w.Verdict || g.N != w.N {
-							t.Fatalf("call %d %+v:\n got %v %+v n=%d\nwant %+v n=%d", i, w, g.Status, g.Verdict, g.N, w.Verdict, w.N)
+						if !sameAnswer(&g, &w) {
+							t.Fatalf("call %d:\n got %+v\nwant %+v", i, g, w)
 						}
 					}
 				}

@@ -16,6 +16,9 @@ const frameVersion = 1
 // frameTagged, in a call's op, says that its tag follows.
 const frameTagged = 0x80
 
+// frameID, in a call's op, says that its ID follows.
+const frameID = 0x40
+
 // Bounds of a request that a node takes from another, whatever it says.
 const (
 	maxFrameCalls = 1 << 16
@@ -30,19 +33,40 @@ func appendRequest(dst []byte, calls []Call) []byte {
 	dst = binary.AppendUvarint(dst, uint64(len(calls)))
 	for i := range calls {
 		c := &calls[i]
-		if c.Tag == 0 {
-			dst = append(dst, byte(c.Op), c.NS)
-		} else {
-			dst = append(dst, byte(c.Op)|frameTagged, c.NS)
+		op := byte(c.Op)
+		if c.Tag != 0 {
+			op |= frameTagged
+		}
+		if len(c.ID) > 0 {
+			op |= frameID
+		}
+		dst = append(dst, op, c.NS)
+		if c.Tag != 0 {
 			dst = binary.AppendUvarint(dst, c.Tag)
+		}
+		if len(c.ID) > 0 {
+			dst = appendBytes(dst, c.ID)
 		}
 		dst = appendBytes(dst, c.Key)
 		switch c.Op {
 		case Take:
 			dst = append(dst, byte(c.Limit.Algorithm))
-			dst = binary.AppendVarint(dst, c.Limit.Interval)
-			dst = binary.AppendVarint(dst, c.Limit.Burst)
+			if c.Limit.Algorithm == algo.Throttle {
+				dst = binary.AppendVarint(dst, c.Limit.Interval)
+				dst = binary.AppendVarint(dst, c.Limit.Burst)
+			} else {
+				dst = append(dst, oneIf(c.Peek))
+				dst = appendString(dst, c.Limit.String())
+			}
 			dst = binary.AppendVarint(dst, c.Cost)
+		case TakeAll:
+			dst = append(dst, oneIf(c.Peek), byte(len(c.Parts)))
+			for i := range c.Parts {
+				p := &c.Parts[i]
+				dst = appendBytes(dst, p.Key)
+				dst = appendString(dst, p.Limit.String())
+				dst = binary.AppendVarint(dst, p.Cost)
+			}
 		case Reset, Exists:
 			dst = binary.AppendUvarint(dst, uint64(len(c.More)))
 			for _, k := range c.More {
@@ -54,8 +78,8 @@ func appendRequest(dst []byte, calls []Call) []byte {
 }
 
 // readRequest appends the calls of a request to dst. Their keys alias b.
-func readRequest(dst []Call, b []byte) ([]Call, error) {
-	r := frameReader{b: b}
+func readRequest(dst []Call, b []byte, limits *Limits) ([]Call, error) {
+	r := frameReader{b: b, limits: limits}
 	if v := r.byte(); v != frameVersion {
 		return nil, fmt.Errorf("request of version %d, this node reads %d", v, frameVersion)
 	}
@@ -65,16 +89,42 @@ func readRequest(dst []Call, b []byte) ([]Call, error) {
 	}
 	for ; n > 0 && !r.bad; n-- {
 		c := Call{Op: Op(r.byte()), NS: r.byte()}
-		if c.Op&frameTagged != 0 {
-			c.Op &^= frameTagged
+		op := c.Op
+		c.Op &^= frameTagged | frameID
+		if op&frameTagged != 0 {
 			c.Tag = r.uvarint()
+		}
+		if op&frameID != 0 {
+			if c.ID = r.key(); len(c.ID) == 0 || len(c.ID) > MaxID || c.Op != Take && c.Op != TakeAll {
+				return nil, errFrame
+			}
 		}
 		c.Key = r.key()
 		switch c.Op {
 		case Take:
-			c.Limit.Algorithm = algo.Algorithm(r.byte())
-			c.Limit.Interval, c.Limit.Burst, c.Cost = r.varint(), r.varint(), r.varint()
-			if c.Limit.Check() != nil || c.Limit.CheckCost(c.Cost) != nil {
+			if a := algo.Algorithm(r.byte()); a == algo.Throttle {
+				c.Limit = algo.Limit{Algorithm: a, Interval: r.varint(), Burst: r.varint()}
+				if c.Limit.Check() != nil {
+					return nil, errFrame
+				}
+			} else {
+				c.Peek = r.byte() == 1
+				c.Limit = r.limit()
+			}
+			if c.Cost = r.varint(); c.Limit.CheckCost(c.Cost) != nil {
+				return nil, errFrame
+			}
+		case TakeAll:
+			c.Peek = r.byte() == 1
+			n := int(r.byte())
+			if n < 1 || n > MaxParts {
+				return nil, errFrame
+			}
+			c.Parts = make([]Part, n)
+			for i := range c.Parts {
+				c.Parts[i] = Part{Key: r.key(), Limit: r.limit(), Cost: r.varint()}
+			}
+			if r.bad || CheckParts(c.Parts) != nil {
 				return nil, errFrame
 			}
 		case Reset, Exists:
@@ -88,7 +138,7 @@ func readRequest(dst []Call, b []byte) ([]Call, error) {
 			for ; k > 0 && !r.bad; k-- {
 				c.More = append(c.More, r.key())
 			}
-		case Type, TTL, Flush, FlushAll:
+		case Type, TTL, Flush, FlushAll, List:
 		default:
 			return nil, errFrame
 		}
@@ -118,16 +168,25 @@ func appendReply(dst []byte, index uint64, calls []Call) []byte {
 		switch {
 		case c.Status != OK:
 		case c.Op == Take:
-			v := &c.Verdict
-			allowed := byte(0)
-			if v.Allowed {
-				allowed = 1
+			dst = appendVerdict(dst, &c.Verdict)
+			if c.Limit.Algorithm != algo.Throttle {
+				dst = binary.AppendVarint(dst, c.Verdict.Delay)
+				dst = binary.AppendVarint(dst, c.At)
 			}
-			dst = append(dst, allowed)
-			dst = binary.AppendVarint(dst, v.Limit)
-			dst = binary.AppendVarint(dst, v.Remaining)
-			dst = binary.AppendVarint(dst, v.RetryAfter)
-			dst = binary.AppendVarint(dst, v.ResetAfter)
+		case c.Op == TakeAll:
+			dst = binary.AppendVarint(dst, c.At)
+			for i := range c.Parts {
+				dst = appendVerdict(dst, &c.Parts[i].Verdict)
+				dst = binary.AppendVarint(dst, c.Parts[i].Verdict.Delay)
+			}
+		case c.Op == List:
+			dst = binary.AppendUvarint(dst, uint64(len(c.Parts)))
+			for i := range c.Parts {
+				p := &c.Parts[i]
+				dst = appendBytes(dst, p.Ident)
+				dst = binary.AppendVarint(dst, p.N)
+				dst = binary.AppendVarint(dst, p.Verdict.ResetAfter)
+			}
 		default:
 			dst = binary.AppendVarint(dst, c.N)
 		}
@@ -155,9 +214,28 @@ func readReply(calls []Call, b []byte) (n int, index uint64, err error) {
 			return 0, 0, errFrame
 		case c.Status != OK:
 		case c.Op == Take:
-			c.Verdict.Allowed = r.byte() == 1
-			c.Verdict.Limit, c.Verdict.Remaining = r.varint(), r.varint()
-			c.Verdict.RetryAfter, c.Verdict.ResetAfter = r.varint(), r.varint()
+			r.verdict(&c.Verdict)
+			if c.Limit.Algorithm != algo.Throttle {
+				c.Verdict.Delay, c.At = r.varint(), r.varint()
+			}
+		case c.Op == TakeAll:
+			c.At = r.varint()
+			for i := range c.Parts {
+				r.verdict(&c.Parts[i].Verdict)
+				c.Parts[i].Verdict.Delay = r.varint()
+			}
+			c.conclude()
+		case c.Op == List:
+			k := r.uvarint()
+			if k > uint64(len(r.b)) {
+				return 0, 0, errFrame
+			}
+			c.Parts = make([]Part, k)
+			for i := range c.Parts {
+				p := &c.Parts[i]
+				p.Ident, p.N = r.key(), r.varint()
+				p.Verdict.ResetAfter = r.varint()
+			}
 		default:
 			c.N = r.varint()
 		}
@@ -168,14 +246,53 @@ func readReply(calls []Call, b []byte) (n int, index uint64, err error) {
 	return n, index, nil
 }
 
+func appendVerdict(dst []byte, v *algo.Verdict) []byte {
+	dst = append(dst, oneIf(v.Allowed))
+	dst = binary.AppendVarint(dst, v.Limit)
+	dst = binary.AppendVarint(dst, v.Remaining)
+	dst = binary.AppendVarint(dst, v.RetryAfter)
+	return binary.AppendVarint(dst, v.ResetAfter)
+}
+
+func oneIf(b bool) byte {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func appendString(dst []byte, s string) []byte {
+	return append(binary.AppendUvarint(dst, uint64(len(s))), s...)
+}
+
 func appendBytes(dst, b []byte) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(b))), b...)
 }
 
 // frameReader reads a frame; after the first fault bad is set and all is zero.
 type frameReader struct {
-	b   []byte
-	bad bool
+	b      []byte
+	bad    bool
+	limits *Limits // of a request
+}
+
+// limit reads an expression, which is checked as if a client had sent it.
+func (r *frameReader) limit() algo.Limit {
+	text := r.key()
+	if r.bad {
+		return algo.Limit{}
+	}
+	l, err := r.limits.Parse(text)
+	if err != nil {
+		r.bad, r.b = true, nil
+	}
+	return l
+}
+
+func (r *frameReader) verdict(v *algo.Verdict) {
+	v.Allowed = r.byte() == 1
+	v.Limit, v.Remaining = r.varint(), r.varint()
+	v.RetryAfter, v.ResetAfter = r.varint(), r.varint()
 }
 
 func (r *frameReader) byte() byte {

@@ -19,13 +19,28 @@ func frameCalls(t testing.TB) []Call {
 		{Op: TTL, Key: []byte("t")},
 		{Op: Flush, NS: 7, Key: []byte{}},
 		{Op: FlushAll, Key: []byte{}},
+		{Op: Take, Key: []byte("otp"), Limit: expr(t, "log:3/10m"), Cost: 2, Peek: true},
+		{Op: TakeAll, Key: []byte("ip"), Parts: []Part{
+			{Key: []byte("ip"), Limit: expr(t, "5/1s"), Cost: 1},
+			{Key: []byte("day"), Limit: expr(t, "fixed:9/day,tz=Asia/Dhaka"), Cost: 300},
+		}},
+		{Op: List, Key: []byte("ip")},
 	}
+}
+
+func expr(t testing.TB, text string) algo.Limit {
+	t.Helper()
+	l, err := algo.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
 }
 
 func TestRequestBytes(t *testing.T) {
 	calls := frameCalls(t)
 	b := appendRequest(nil, calls)
-	const want = "0108" +
+	const want = "010b" +
 		"000307757365723a34320180c0a791a9ba0220" + "02" +
 		"0000000180a8d6b90702" + "01" +
 		"010f0161020162" + "00" +
@@ -33,11 +48,15 @@ func TestRequestBytes(t *testing.T) {
 		"03000200ff" +
 		"04000174" +
 		"050700" +
-		"060000"
+		"060000" +
+		"0000036f7470" + "07" + "01" + "096c6f673a332f31306d" + "04" +
+		"0700026970" + "00" + "02" + "026970" + "04352f3173" + "02" +
+		"03646179" + "1966697865643a392f6461792c747a3d417369612f4468616b61" + "d804" +
+		"0800026970"
 	if got := hex.EncodeToString(b); got != want {
 		t.Errorf("version 1 changed:\n got %s\nwant %s", got, want)
 	}
-	back, err := readRequest(nil, b)
+	back, err := readRequest(nil, b, &Limits{})
 	if err != nil || !reflect.DeepEqual(back, calls) {
 		t.Fatalf("%v\n got %+v\nwant %+v", err, back, calls)
 	}
@@ -47,6 +66,10 @@ func TestReplyRoundTrip(t *testing.T) {
 	calls := frameCalls(t)
 	calls[0].Verdict = algo.Verdict{Allowed: true, Limit: 16, Remaining: 15, ResetAfter: 5400e9}
 	calls[1].Verdict = algo.Verdict{Limit: 1, RetryAfter: algo.Never}
+	calls[8].Verdict, calls[8].At = algo.Verdict{Allowed: true, Limit: 3, Remaining: 1, Delay: 5}, 1700
+	calls[9].At, calls[9].Parts[1].Verdict = 1800, algo.Verdict{Limit: 9, RetryAfter: algo.Never, ResetAfter: 4}
+	calls[9].conclude()
+	calls[10].Parts = []Part{{Ident: []byte{1}, N: 4, Verdict: algo.Verdict{ResetAfter: 7}}}
 	calls[2].N, calls[3].Status, calls[5].N = 2, InDoubt, NoKey
 	for n := range len(calls) + 1 {
 		b := appendReply(nil, 77, calls[:n])
@@ -66,7 +89,7 @@ func TestReplyRoundTrip(t *testing.T) {
 func TestAHostileRequestIsRefused(t *testing.T) {
 	good := appendRequest(nil, frameCalls(t))
 	for i := range good { // truncated anywhere
-		if _, err := readRequest(nil, good[:i]); err == nil {
+		if _, err := readRequest(nil, good[:i], &Limits{}); err == nil {
 			t.Errorf("the first %d bytes are taken", i)
 		}
 	}
@@ -81,8 +104,12 @@ func TestAHostileRequestIsRefused(t *testing.T) {
 		"key too long":      append([]byte{1, 1, 4, 0, 0xff, 0xff, 0x01}, make([]byte, 1<<15-1)...),
 		"keys beyond":       {1, 1, 1, 0, 0, 0xff, 0xff, 3},
 		"unknown algorithm": {1, 1, 0, 0, 0, 99, 2, 2, 2},
+		"bad expression":    append([]byte{1, 1, 0, 0, 0, 7, 0, 4}, "1/0s\x02"...),
+		"no parts":          {1, 1, 7, 0, 0, 0, 0},
+		"too many parts":    append([]byte{1, 1, 7, 0, 0, 0, 33}, bytes.Repeat([]byte("\x00\x041/1s\x02"), 33)...),
+		"the same part":     append([]byte{1, 1, 7, 0, 0, 0, 2}, bytes.Repeat([]byte("\x00\x041/1s\x02"), 2)...),
 	} {
-		if _, err := readRequest(nil, b); err == nil {
+		if _, err := readRequest(nil, b, &Limits{}); err == nil {
 			t.Errorf("%s: taken", name)
 		}
 	}
@@ -91,11 +118,11 @@ func TestAHostileRequestIsRefused(t *testing.T) {
 func FuzzReadRequest(f *testing.F) {
 	f.Add(appendRequest(nil, frameCalls(f)))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		calls, err := readRequest(nil, b)
+		calls, err := readRequest(nil, b, &Limits{})
 		if err != nil {
 			return
 		}
-		again, err := readRequest(nil, appendRequest([]byte{}, calls))
+		again, err := readRequest(nil, appendRequest([]byte{}, calls), &Limits{})
 		if err != nil || !reflect.DeepEqual(again, calls) {
 			t.Fatalf("%v: %+v became %+v", err, calls, again)
 		}

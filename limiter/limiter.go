@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"limitd/algo"
 	"limitd/fsm"
 	"limitd/trace"
 )
@@ -43,6 +44,9 @@ type Config struct {
 	MaxQueue       int             // requests that may wait for a round; 65536
 	MaxQueueBytes  int64           // and their bytes; 64 MiB
 	MaxMemory      int64           // bytes of table in use above which new records are refused; 0: no bound
+	MaxLogEntries  int             // of one sliding log; 100000
+	MaxIDs         int             // charges that are remembered by an ID; 1000000
+	IDTTL          time.Duration   // for how long, in cluster time; 60 s
 	DiskLow        func() bool     // free disk is below the floor: charges are refused; may be nil
 	Trace          func(trace.Row) // is told of each decision; nil: nobody is
 	Loading        func() bool     // this node is still loading its state: nothing is decided or routed; may be nil
@@ -55,6 +59,9 @@ func DefaultConfig() Config {
 		LeaderWait:     200 * time.Millisecond,
 		MaxQueue:       65536,
 		MaxQueueBytes:  64 << 20,
+		MaxLogEntries:  100_000,
+		MaxIDs:         1_000_000,
+		IDTTL:          time.Minute,
 	}
 }
 
@@ -65,12 +72,13 @@ type Limiter struct {
 	p   Proposer
 	r   Router
 
-	start time.Time
-	q     queue
-	ws    *writeSet
-	fence atomic.Uint64 // local denials wait until this index is applied here
-	stats counters
-	round uint64 // counts rounds, for traces; the rounds' goroutine only
+	start  time.Time
+	q      queue
+	ws     *writeSet
+	fence  atomic.Uint64 // local denials wait until this index is applied here
+	stats  counters
+	limits Limits
+	round  uint64 // counts rounds, for traces; the rounds' goroutine only
 
 	inFlight struct { // the tasks of the round that is proposed
 		sync.Mutex
@@ -115,9 +123,22 @@ func (l *Limiter) Do(c *Chunk) {
 	l.stats.count(c.Calls)
 }
 
+// Parse reads a limit expression, from memory if it was read before.
+func (l *Limiter) Parse(expr []byte) (algo.Limit, error) { return l.limits.Parse(expr) }
+
 // Size is the number of records of a namespace on this node, expired ones
 // that are not yet dropped included.
 func (l *Limiter) Size(ns uint8) int { return l.f.Table().Len(ns) }
+
+// countIDs is the number of charges that are remembered by their IDs, expired ones that
+// are not yet dropped included.
+func (l *Limiter) countIDs() (n int) {
+	tab := l.f.Table()
+	for ns := uint8(idSpace); ns < idSpace+Namespaces; ns++ {
+		n += tab.Len(ns)
+	}
+	return n
+}
 
 // Scan returns about count keys of ns that hold state on this node, from cursor
 // on, and the next cursor; 0 ends the iteration.

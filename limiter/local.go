@@ -31,35 +31,58 @@ func (l *Limiter) answerAlone(chunk *Chunk) int {
 		return 0 // this node freed capacity and has not applied that yet
 	}
 	tab := l.f.Table()
+	offset := int64(0)
+	if chunk.dated() {
+		offset = l.f.State().Offset
+	}
 	var room [stateRoom]byte
 	local := uint64(0)
 	i := 0
+loop:
 	for ; i < len(calls); i++ {
 		c := &calls[i]
-		if c.Op != Take {
+		if len(c.ID) > 0 {
+			break // whether it was charged before is known for certain in a round
+		}
+		switch c.Op {
+		case Take:
+			if c.Cost < 0 || (c.Cost == 0 || c.Peek) && !leading {
+				break loop
+			}
+			c.hash = tab.Hash(c.NS, c.Key)
+			var v algo.Verdict
+			if c.Peek || c.Limit.Algorithm == algo.Log {
+				v = decideOn(tab, c.hash, c.NS, c.Key, &c.Limit, now, offset, c.Cost, c.Peek, chunk.next[:0])
+			} else { // the same, written out: this is what a flood of denials does
+				state, expiry, found := tab.Get(c.hash, c.NS, c.Key, c.Limit.Ident(), room[:0])
+				if !found || expiry <= now {
+					state = nil
+				}
+				v, _ = c.Limit.Decide(state, now, offset, c.Cost, chunk.next[:0])
+			}
+			if !c.Peek && (v.Allowed && c.Cost > 0 || !answersAlone(&v, leading, false)) {
+				break loop
+			}
+			c.Verdict = v
+			c.At = now
+		case TakeAll:
+			if !l.takeAllAlone(c, tab, now, offset, leading, chunk.next[:0]) {
+				break loop
+			}
+		case List:
+			if !leading {
+				break loop
+			}
+			l.list(c, tab, now)
+			continue
+		default:
 			if !leading || c.frees() {
-				break
+				break loop
 			}
 			l.read(c, now)
 			continue
 		}
-		if c.Cost < 0 || (c.Cost == 0 && !leading) {
-			break
-		}
-		c.hash = tab.Hash(c.NS, c.Key)
-		state, expiry, found := tab.Get(c.hash, c.NS, c.Key, c.Limit.Ident(), room[:0])
-		if !found || expiry <= now {
-			state = nil
-		}
-		v, _ := c.Limit.Decide(state, now, 0, c.Cost, chunk.next[:0])
-		if v.Allowed && c.Cost > 0 {
-			break
-		}
-		if !leading && v.RetryAfter != algo.Never && v.RetryAfter < followerMargin {
-			break
-		}
-		c.Verdict = v
-		if !v.Allowed {
+		if !c.Verdict.Allowed {
 			local++
 		}
 	}
@@ -70,6 +93,51 @@ func (l *Limiter) answerAlone(chunk *Chunk) int {
 		l.traceLocal(calls[:i], now, index, l.f.Applied(), leading)
 	}
 	return i
+}
+
+// decideOn decides on the applied state. A log may be large, so it is read in place;
+// to copy the others is less work.
+func decideOn(tab *fsm.Table, h uint64, ns uint8, key []byte, limit *algo.Limit, now, offset, cost int64, asks bool, buf []byte) (v algo.Verdict) {
+	if limit.Algorithm == algo.Log {
+		read := func(state []byte, expiry int64) { v = verdictOn(limit, state, expiry, now, offset, cost, asks, buf) }
+		if !tab.View(h, ns, key, limit.Ident(), read) {
+			read(nil, 0)
+		}
+		return v
+	}
+	var room [stateRoom]byte
+	state, expiry, ok := tab.Get(h, ns, key, limit.Ident(), room[:0])
+	if !ok {
+		state = nil
+	}
+	return verdictOn(limit, state, expiry, now, offset, cost, asks, buf)
+}
+
+func verdictOn(limit *algo.Limit, state []byte, expiry, now, offset, cost int64, asks bool, buf []byte) algo.Verdict {
+	if expiry <= now {
+		state = nil
+	}
+	if asks {
+		return peek(limit, state, now, offset, cost, buf)
+	}
+	v, _ := limit.Decide(state, now, offset, cost, buf)
+	return v
+}
+
+// dated says that a call of the chunk asks for a calendar window.
+func (c *Chunk) dated() bool {
+	for i := range c.Calls {
+		call := &c.Calls[i]
+		if call.Limit.Dated() {
+			return true
+		}
+		for j := range call.Parts {
+			if call.Parts[j].Limit.Dated() {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // read answers Exists, Type and TTL from the applied state at now.

@@ -111,6 +111,8 @@ func (l *Limiter) runRound(rd *round, turn fsm.Turn, tasks []*task) {
 func (r *round) decideTasks(turn fsm.Turn, tasks []*task) (calls, begun int) {
 	r.ws.reset()
 	r.now, r.must, r.tab = turn.At, false, r.l.f.Table()
+	r.ids = r.l.countIDs()
+	r.offset, r.cuts = r.l.f.State().Offset, turn.Version >= fsm.VersionCut
 	for i, t := range tasks {
 		if t.tab != r.tab {
 			r.rehash(t)
@@ -140,7 +142,7 @@ func (r *round) decideTasks(turn fsm.Turn, tasks []*task) (calls, begun int) {
 func (r *round) rehash(t *task) {
 	t.tab = r.tab
 	for i := range t.calls {
-		t.calls[i].hash = r.tab.Hash(t.calls[i].NS, t.calls[i].Key)
+		t.calls[i].place(r.tab)
 	}
 }
 

@@ -101,7 +101,7 @@ func (l *Limiter) prepare(t *task) {
 	for i := range t.calls {
 		c := &t.calls[i]
 		c.Status, c.changes = OK, false
-		c.hash = t.tab.Hash(c.NS, c.Key)
+		c.place(t.tab)
 		t.bytes += c.size()
 	}
 }
@@ -115,10 +115,25 @@ func failAll(calls []Call, s Status) {
 // changesNothing says that the call never changes state.
 func (c *Call) changesNothing() bool {
 	switch c.Op {
-	case Exists, Type, TTL:
+	case Exists, Type, TTL, List:
 		return true
 	case Take:
-		return c.Cost == 0
+		return c.Cost == 0 || c.Peek
+	case TakeAll:
+		return c.Peek
 	}
 	return false
+}
+
+// place hashes the keys by the table.
+func (c *Call) place(t *fsm.Table) {
+	c.hash = t.Hash(c.NS, c.Key)
+	if len(c.ID) > 0 {
+		c.idHash = t.Hash(c.NS+idSpace, c.ID)
+	}
+	if c.Op == TakeAll {
+		for i := range c.Parts {
+			c.Parts[i].hash = t.Hash(c.NS, c.Parts[i].Key)
+		}
+	}
 }

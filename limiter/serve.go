@@ -23,7 +23,7 @@ func (l *Limiter) Serve(payload []byte, timeout time.Duration, reply func([]byte
 		t = &remoteTask{}
 		t.reply = func(*task) { l.answerRemote(t) }
 	}
-	calls, err := readRequest(t.calls[:0], payload)
+	calls, err := readRequest(t.calls[:0], payload, &l.limits)
 	if err != nil || len(calls) == 0 {
 		reply(nil)
 		return

@@ -26,7 +26,7 @@ func (s *counters) count(calls []Call) {
 		switch {
 		case c.Status != OK:
 			s.status[c.Status].Add(1)
-		case c.Op != Take:
+		case c.Op != Take && c.Op != TakeAll:
 		case c.Verdict.Allowed:
 			allowed++
 		default:

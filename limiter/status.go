@@ -17,6 +17,11 @@ const (
 	Busy                      // the leader's queue is full: not charged
 	OOM                       // memory or disk floor reached: not charged
 	Loading                   // state is being loaded: not charged
+	LogFull                   // a sliding log has as many entries as it may: not charged
+	IDTaken                   // the ID was used for another call: not charged
+	IDUnknown                 // nothing is known of the ID that a refund names: nothing was given back
+	IDsFull                   // no more IDs can be remembered: not charged
+	Upgrading                 // not all nodes read what this would write yet: not charged
 
 	statuses // how many there are
 )
@@ -28,6 +33,11 @@ var statusText = [statuses]string{
 	ClusterDown: "CLUSTERDOWN no leader is known or reachable; certainly not charged, retry shortly",
 	Busy:        "BUSY the leader's queue is full (limits.max_queue_requests, limits.max_queue_bytes); not charged, retry later",
 	OOM:         "OOM the leader is at limits.max_memory, or less than limits.min_free_disk is free on its disk or on the disks of too many voters; not charged, retry when there is room",
+	LogFull:     "ERR the log of a key has limits.max_log_entries entries; not charged. Use a larger cost for several calls at once, sliding: in place of log:, or raise the bound",
+	IDTaken:     "ERR ID was used for another call within limits.id_ttl; not charged. Give each call its own ID, and repeat a call with the same key, limit and COST",
+	IDUnknown:   "ERR ID is not that of a charge of this key and limit within limits.id_ttl; nothing was given back",
+	IDsFull:     "OOM limits.max_ids calls are remembered by their ID; not charged, retry when the oldest are forgotten (limits.id_ttl), or without an ID",
+	Upgrading:   "ERR some nodes run a version of limitd that cannot keep this; nothing was given back. Repeat it when all nodes run the same version",
 	Loading:     "LOADING this node is loading its state; not charged, retry shortly",
 }
 

@@ -1,11 +1,12 @@
 package limiter
 
 import (
+	"limitd/algo"
 	"limitd/fsm"
 	"limitd/trace"
 )
 
-var opNames = [...]string{Take: "take", Reset: "reset", Exists: "exists", Type: "type", TTL: "ttl", Flush: "flush", FlushAll: "flushall"}
+var opNames = [...]string{Take: "take", Reset: "reset", Exists: "exists", Type: "type", TTL: "ttl", Flush: "flush", FlushAll: "flushall", TakeAll: "takeall", List: "list"}
 
 // traceRound notes what a round has decided, before its entry is proposed. No entry:
 // there is nothing to propose.
@@ -48,7 +49,24 @@ func appendTraced(dst []trace.Call, c *Call) []trace.Call {
 	if c.Op == Take {
 		v := &c.Verdict
 		x.Algorithm, x.Interval, x.Burst, x.Cost = uint8(c.Limit.Algorithm), c.Limit.Interval, c.Limit.Burst, c.Cost
-		x.Allowed, x.Remaining, x.Retry, x.Reset = v.Allowed, v.Remaining, v.RetryAfter, v.ResetAfter
+		x.Allowed, x.Remaining, x.Retry, x.Reset, x.Delay, x.Peek = v.Allowed, v.Remaining, v.RetryAfter, v.ResetAfter, v.Delay, c.Peek
+		if c.Limit.Algorithm != algo.Throttle {
+			x.Limit = c.Limit.String()
+		}
+	}
+	if c.Op == TakeAll {
+		x.Allowed, x.Retry, x.N, x.Peek = c.Verdict.Allowed, c.Verdict.RetryAfter, c.N, c.Peek
+		for i := range c.Parts {
+			p := &c.Parts[i]
+			v := &p.Verdict
+			x.Parts = append(x.Parts, trace.Part{
+				Key: trace.Key(p.Key), Limit: p.Limit.String(), Cost: p.Cost,
+				Allowed: v.Allowed, Remaining: v.Remaining, Retry: v.RetryAfter, Reset: v.ResetAfter, Delay: v.Delay,
+			})
+		}
+	}
+	if len(c.ID) > 0 {
+		x.ID, x.Repeated = trace.Key(c.ID), c.Repeated
 	}
 	for _, k := range c.More {
 		x.More = append(x.More, trace.Key(k))

@@ -101,7 +101,7 @@ func TestATagGoesWithItsCall(t *testing.T) {
 	for i := range calls {
 		calls[i].Tag = 1<<64 - 1 - uint64(i%2)
 	}
-	back, err := readRequest(nil, appendRequest(nil, calls))
+	back, err := readRequest(nil, appendRequest(nil, calls), &Limits{})
 	if err != nil || !reflect.DeepEqual(back, calls) {
 		t.Fatalf("%v\n got %+v\nwant %+v", err, back, calls)
 	}

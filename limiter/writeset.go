@@ -13,11 +13,11 @@ type writeSet struct {
 	slots   []uint64 // generation<<32 | index in records
 	gen     uint64
 	records []record
-	cleared [Namespaces]bool // namespaces flushed by this round
-	flushed bool             // some are
-	all     bool             // all are
-	added   int64            // bytes of records that the table does not hold yet
-	bytes   int              // about the size of the effects
+	cleared [Namespaces + idSpace]bool // namespaces flushed by this round
+	flushed bool                       // some are
+	all     bool                       // all are
+	added   int64                      // bytes of records that the table does not hold yet
+	bytes   int                        // about the size of the effects
 	effects []fsm.Effect
 }
 
@@ -31,7 +31,8 @@ type record struct {
 	op         fsm.Op // what is proposed for it; 0: nothing
 	inTable    bool   // the table holds it
 	n          int    // length of the state in small, or -1: it is in big
-	drop       int    // splice: bytes of the table's state that go
+	drop       int    // splice: bytes of the table's state that go in front
+	cut        int    // and at its end
 	tail       int    // splice: bytes of big that are new
 	expiry     int64
 	small      [smallState]byte
@@ -51,7 +52,7 @@ func (w *writeSet) reset() {
 		w.records[i].big = nil
 	}
 	w.records = w.records[:0]
-	w.cleared = [Namespaces]bool{}
+	w.cleared = [Namespaces + idSpace]bool{}
 	w.flushed, w.all = false, false
 	w.added, w.bytes = 0, 0
 }
@@ -145,21 +146,28 @@ func (r *record) replace(state []byte, expiry int64) {
 	r.big = append(r.big[:0], state...)
 }
 
-// splice drops bytes in front of the state and appends tail. before is the state
-// that the decision was made on; splices of one round add up to one.
-func (r *record) splice(before []byte, drop int, tail []byte, expiry int64) {
+// splice drops bytes in front of the state, cuts some at its end and appends tail.
+// before is the state that the decision was made on; splices of one round add up to
+// one.
+func (r *record) splice(before []byte, drop, cut int, tail []byte, expiry int64) {
 	if len(before) == 0 && r.op != 0 { // what the round made of it has expired, or is gone
 		r.op = fsm.OpReplace
 	}
 	fresh := r.op == 0
-	after := append(append(make([]byte, 0, len(before)-drop+len(tail)), before[drop:]...), tail...)
+	after := append(append(make([]byte, 0, len(before)-drop-cut+len(tail)), before[drop:len(before)-cut]...), tail...)
 	switch {
 	case fresh && len(before) > 0: // first change of a record that the table holds
-		r.op, r.drop, r.tail = fsm.OpSplice, drop, len(tail)
+		r.op, r.drop, r.cut, r.tail = fsm.OpSplice, drop, cut, len(tail)
 	case r.op == fsm.OpSplice:
 		old := len(before) - r.tail // of the table's bytes, still there
+		left := r.tail              // of those that the round appended
+		if cut <= left {
+			left -= cut
+		} else {
+			r.cut, old, left = r.cut+cut-left, old-(cut-left), 0
+		}
 		if drop <= old {
-			r.drop, r.tail = r.drop+drop, r.tail+len(tail)
+			r.drop, r.tail = r.drop+drop, left+len(tail)
 		} else {
 			r.drop, r.tail = r.drop+old, len(after)
 		}
@@ -196,7 +204,7 @@ func (w *writeSet) effectsOf() []fsm.Effect {
 				continue
 			}
 		case fsm.OpSplice:
-			x.Drop, x.State = r.drop, r.big[len(r.big)-r.tail:]
+			x.Drop, x.Cut, x.State = r.drop, r.cut, r.big[len(r.big)-r.tail:]
 		default:
 			x.State = r.state()
 		}

@@ -33,13 +33,14 @@ func TestEffectsAddUpToTheChanges(t *testing.T) {
 				state = nil
 			case 2: // a splice of what has expired meanwhile
 				tail := append([]byte{7}, blob("tail", 20)...)
-				r.splice(nil, 0, tail, 1)
+				r.splice(nil, 0, 0, tail, 1)
 				state = tail
 			default:
 				drop := rapid.IntRange(0, len(state)).Draw(t, "drop")
+				cut := rapid.IntRange(0, len(state)-drop).Draw(t, "cut")
 				tail := append([]byte{8}, blob("tail", 20)...)
-				r.splice(state, drop, tail, 1)
-				state = append(bytes.Clone(state[drop:]), tail...)
+				r.splice(state, drop, cut, tail, 1)
+				state = append(bytes.Clone(state[drop:len(state)-cut]), tail...)
 			}
 			if !bytes.Equal(r.state(), state) {
 				t.Fatalf("in the round: %x, want %x", r.state(), state)
@@ -52,7 +53,7 @@ func TestEffectsAddUpToTheChanges(t *testing.T) {
 			case fsm.OpReplace:
 				got = bytes.Clone(e.State)
 			case fsm.OpSplice:
-				got = append(got[e.Drop:], e.State...)
+				got = append(got[e.Drop:len(got)-e.Cut], e.State...)
 			case fsm.OpDelete:
 				got = nil
 			default:

@@ -92,13 +92,18 @@ func commandGetKeys(c *client, dst []byte, args [][]byte) []byte {
 	switch {
 	case cmd == nil:
 		return redcon.AppendError(dst, "ERR Invalid command specified")
-	case cmd.lastKey == 0:
+	case cmd.lastKey == 0 && cmd.keysOf == nil:
 		return redcon.AppendError(dst, "ERR The command has no key arguments")
 	case cmd.arity > 0 && len(args) != cmd.arity, len(args) < -cmd.arity:
 		return redcon.AppendError(dst, "ERR Invalid number of arguments specified for command")
 	}
 	keys := args[1:]
-	if cmd.lastKey > 0 {
+	switch {
+	case cmd.keysOf != nil:
+		if keys = cmd.keysOf(args); keys == nil {
+			return redcon.AppendError(dst, "ERR Invalid arguments specified for command")
+		}
+	case cmd.lastKey > 0:
 		keys = keys[:cmd.lastKey]
 	}
 	dst = redcon.AppendArray(dst, len(keys))

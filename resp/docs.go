@@ -67,6 +67,12 @@ func (a *argument) flags() string {
 func (a *argument) synopsis() string {
 	s := "<" + a.name + ">"
 	switch {
+	case a.kind == "block":
+		var parts []string
+		for _, o := range a.oneOf {
+			parts = append(parts, o.synopsis())
+		}
+		s = strings.Join(parts, " ")
 	case a.oneOf != nil:
 		var alt []string
 		for _, o := range a.oneOf {

@@ -21,7 +21,9 @@ type fakeLimiter struct {
 	mu      sync.Mutex
 	now     int64
 	tables  [limiter.Namespaces]map[string]record
-	dos     []int                     // calls of each Do
+	dos     []int             // calls of each Do
+	limits  map[string]record // under limit expressions
+	exprs   limiter.Limits
 	status  map[string]limiter.Status // by key: what goes wrong
 	panicOn string                    // a key
 	gate    chan struct{}             // Do waits for it, if set
@@ -34,7 +36,7 @@ type record struct {
 }
 
 func newFakeLimiter() *fakeLimiter {
-	l := &fakeLimiter{now: 1_700_000_000e9, status: map[string]limiter.Status{}}
+	l := &fakeLimiter{now: 1_700_000_000e9, status: map[string]limiter.Status{}, limits: map[string]record{}}
 	for i := range l.tables {
 		l.tables[i] = map[string]record{}
 	}
@@ -70,7 +72,13 @@ func (l *fakeLimiter) Do(c *limiter.Chunk) {
 func (l *fakeLimiter) call(c *limiter.Call) {
 	keys := append([][]byte{c.Key}, c.More...)
 	switch c.Op {
+	case limiter.TakeAll, limiter.List:
+		l.several(c)
 	case limiter.Take:
+		if c.Limit.Algorithm != algo.Throttle {
+			l.take(c)
+			return
+		}
 		r, ok := l.live(c.NS, c.Key)
 		if !ok {
 			r.state = nil
@@ -82,7 +90,7 @@ func (l *fakeLimiter) call(c *limiter.Call) {
 		}
 	case limiter.Reset, limiter.Exists:
 		for _, k := range keys {
-			if _, ok := l.live(c.NS, k); ok {
+			if _, ok := l.live(c.NS, k); ok || l.forget(c.NS, k, c.Op == limiter.Reset) {
 				c.N++
 				if c.Op == limiter.Reset {
 					delete(l.tables[c.NS], string(k))

@@ -15,14 +15,17 @@ import (
 type form uint8
 
 const (
-	literal form = iota // rendered already
-	unheard             // not at all
-	verdict             // as CL.THROTTLE
-	number              // as an integer
-	kind                // as TYPE
-	seconds             // ns as seconds
-	millis              // ns as milliseconds
-	okay                // OK
+	literal  form = iota // rendered already
+	unheard              // not at all
+	verdict              // as CL.THROTTLE
+	number               // as an integer
+	kind                 // as TYPE
+	seconds              // ns as seconds
+	millis               // ns as milliseconds
+	okay                 // OK
+	taken                // as RL.TAKE
+	takenAll             // as RL.TAKEALL
+	listed               // as RL.LIST
 )
 
 // append renders the number of a call that is not a decision. The forms are the
@@ -122,6 +125,12 @@ func (c *client) settle() {
 			out = redcon.AppendError(out, call.Status.Error())
 		case p.form == verdict:
 			out = appendThrottle(out, &call.Verdict)
+		case p.form == taken:
+			out = appendTaken(out, call)
+		case p.form == takenAll:
+			out = appendTakenAll(out, call)
+		case p.form == listed:
+			out = appendListed(out, call)
 		default:
 			out = p.form.append(out, call.N)
 		}

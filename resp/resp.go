@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"time"
 
+	"limitd/algo"
 	"limitd/limiter"
 )
 
@@ -73,6 +74,7 @@ func orInt(v *int, d int) {
 // All methods are called from many goroutines.
 type Limiter interface {
 	Do(*limiter.Chunk)
+	Parse(expr []byte) (algo.Limit, error)
 	Size(ns uint8) int
 	Scan(ns uint8, cursor uint64, count int) ([][]byte, uint64)
 	Stats() limiter.Stats

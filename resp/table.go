@@ -21,8 +21,9 @@ type command struct {
 	subs    []*command
 	later   []string // subcommands whose names are taken
 
-	flags   string // of COMMAND INFO, blank separated
-	lastKey int    // 0: no keys; else keys are arguments 1 to lastKey, -1: to the last
+	flags   string                       // of COMMAND INFO, blank separated
+	lastKey int                          // 0: no keys; else keys are arguments 1 to lastKey, -1: to the last
+	keysOf  func(args [][]byte) [][]byte // where they are elsewhere; nil: as lastKey says
 	group   string
 	since   string
 	summary string
@@ -34,11 +35,11 @@ type command struct {
 
 // argument of a command, as COMMAND DOCS tells it.
 type argument struct {
-	name, kind string // kind: key, integer, string, pattern, pure-token, oneof
+	name, kind string // kind: key, integer, string, pattern, pure-token, oneof, block
 	token      string
 	optional   bool
 	multiple   bool
-	oneOf      []argument
+	oneOf      []argument // of a block: its parts
 }
 
 // sub is a subcommand's own name.
@@ -111,7 +112,39 @@ func limitCommands() []*command {
 			summary: "Charges quantity (default 1) to a limit of count per period seconds with a burst of max_burst + 1, if it fits.",
 		})
 	}
+	const limitSummary = "A limit is [algorithm:]limit/period[,option...], as in 100/1m or log:3/10m."
+	keyLimit := []argument{{name: "key", kind: "key"}, {name: "limit", kind: "string"}}
+	cost := argument{name: "units", kind: "integer", token: "COST", optional: true}
+	id := argument{name: "token", kind: "string", token: "ID", optional: true}
+	peek := argument{name: "peek", kind: "pure-token", token: "PEEK", optional: true}
 	return append(list,
+		&command{
+			name: "rl.take", arity: -3, ask: takes(false),
+			flags: "write denyoom fast", lastKey: 1, group: "limit", since: "0.1.0", args: append(keyLimit[:2:2], cost, peek, id),
+			summary: "Charges COST (default 1) to a limit of a key, if it fits. " + limitSummary,
+		},
+		&command{
+			name: "rl.peek", arity: -3, ask: takes(true),
+			flags: "readonly fast", lastKey: 1, group: "limit", since: "0.1.0", args: append(keyLimit[:2:2], cost),
+			summary: "Says whether COST (default 1) would pass, and what is left, and charges nothing.",
+		},
+		&command{
+			name: "rl.refund", arity: -4, ask: refund,
+			flags: "write fast", lastKey: 1, group: "limit", since: "0.1.0", args: append(keyLimit[:2:2], argument{name: "n", kind: "integer"}, id),
+			summary: "Gives n units back to a limit of a key, at most what is used.",
+		},
+		&command{
+			name: "rl.takeall", arity: -4, ask: takeAll, keysOf: keysOfTakeAll,
+			flags: "write denyoom movablekeys", group: "limit", since: "0.1.0",
+			args: []argument{{name: "count", kind: "integer"}, {name: "limit", kind: "block", multiple: true, oneOf: keyLimit},
+				{name: "cost", kind: "oneof", optional: true, oneOf: []argument{{name: "units", kind: "integer", token: "COST"}, {name: "units", kind: "integer", token: "COSTS", multiple: true}}}, peek, id},
+			summary: "Charges up to 32 limits of any keys if all have room, else none, and says which one denied.",
+		},
+		&command{
+			name: "rl.list", arity: 2, ask: listOf,
+			flags: "readonly fast", lastKey: 1, group: "limit", since: "0.1.0", args: keyArg,
+			summary: "Returns algorithm, period, what is used and ms to expiry of each limit that a key holds.",
+		},
 		&command{
 			name: "rl.reset", arity: -2, ask: keyed(limiter.Reset, number),
 			flags: "write", lastKey: -1, group: "limit", since: "0.1.0", args: keyArgs,

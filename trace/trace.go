@@ -51,7 +51,7 @@ type Row struct {
 // Call is one call and its answer, exactly.
 type Call struct {
 	Tag uint64 `json:"tag,omitempty"`
-	Op  string `json:"op"` // take, reset, exists, type, ttl, flush, flushall
+	Op  string `json:"op"` // take, reset, exists, type, ttl, flush, flushall, takeall, list
 	NS  uint8  `json:"ns,omitempty"`
 	Key string `json:"key,omitempty"` // see Key
 
@@ -62,12 +62,32 @@ type Call struct {
 	Burst     int64 `json:"burst,omitempty"`     // take
 	Cost      int64 `json:"cost,omitempty"`      // take
 
+	ID       string `json:"id,omitempty"`       // take, takeall: see Key
+	Repeated bool   `json:"repeated,omitempty"` // take, takeall: the answer is that of an earlier call with the ID; a refund was made before
+
+	Limit string `json:"limit,omitempty"` // take: as an expression; of CL.THROTTLE none
+	Peek  bool   `json:"peek,omitempty"`  // take, takeall: nothing was to be charged
+	Parts []Part `json:"parts,omitempty"` // takeall
+
 	Status    string `json:"status"` // ok, or the reason of a refusal
 	Allowed   bool   `json:"allowed,omitempty"`
 	Remaining int64  `json:"remaining,omitempty"`
 	Retry     int64  `json:"retry,omitempty"` // ns; -1 never
 	Reset     int64  `json:"reset,omitempty"` // ns
-	N         int64  `json:"n,omitempty"`     // the other ops
+	Delay     int64  `json:"delay,omitempty"` // take: ns
+	N         int64  `json:"n,omitempty"`     // the other ops; takeall: which part denied with the longest wait, -1: none
+}
+
+// Part is one limit of a takeall, and its answer.
+type Part struct {
+	Key       string `json:"key,omitempty"`
+	Limit     string `json:"limit"`
+	Cost      int64  `json:"cost,omitempty"`
+	Allowed   bool   `json:"allowed,omitempty"`
+	Remaining int64  `json:"remaining,omitempty"`
+	Retry     int64  `json:"retry,omitempty"` // ns; -1 never
+	Reset     int64  `json:"reset,omitempty"` // ns
+	Delay     int64  `json:"delay,omitempty"` // ns
 }
 
 // Effect is what an entry did to one record.

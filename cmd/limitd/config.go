@@ -45,6 +45,9 @@ type LimitsConfig struct {
 	MaxMemory        Memory   `toml:"max_memory"`
 	MinFreeDisk      Size     `toml:"min_free_disk"`
 	MaxKey           Size     `toml:"max_key"`
+	MaxLogEntries    int      `toml:"max_log_entries"`
+	IDTTL            Duration `toml:"id_ttl"`
+	MaxIDs           int      `toml:"max_ids"`
 }
 
 // RESPConfig bounds what one client connection may ask.
@@ -84,6 +87,9 @@ func DefaultConfig() Config {
 			MaxMemory:        Memory{Percent: 50},
 			MinFreeDisk:      256 << 20,
 			MaxKey:           1 << 10,
+			MaxLogEntries:    100_000,
+			IDTTL:            Duration(time.Minute),
+			MaxIDs:           1_000_000,
 		},
 		RESP: RESPConfig{
 			MaxArgs:         1024,

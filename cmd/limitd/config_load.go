@@ -78,10 +78,6 @@ func unknownKey(key string) string {
 	switch key {
 	case "requirepass", "user":
 		return "passwords and users are not supported by this version yet"
-	case "limits.id_ttl", "limits.max_ids":
-		return "request ids are not supported by this version yet"
-	case "limits.max_log_entries":
-		return "the log algorithm is not supported by this version yet"
 	case "node.http":
 		return "HTTP is not supported by this version yet"
 	}

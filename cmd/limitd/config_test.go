@@ -53,7 +53,7 @@ func TestWrongKeysAreNamedWithTheirLine(t *testing.T) {
 		{"key above what is stored", "[limits]\nmax_key = \"32KiB\"", "limits.max_key: 32KiB is not within"},
 		{"request above what is forwarded", "[resp]\nmax_request_bytes = \"8MiB\"", "resp.max_request_bytes: 8MiB is not within"},
 		{"key above argument", "[limits]\nmax_key = \"32KiB\"\n[resp]\nmax_arg_bytes = \"16KiB\"", "f.toml:14: limits.max_key: 32KiB is above resp.max_arg_bytes (16KiB)"},
-		{"ids later", "[limits]\nid_ttl = \"60s\"", "f.toml:14: limits.id_ttl: request ids are not supported by this version yet"},
+		{"an id that is forgotten at once", "[limits]\nid_ttl = \"0s\"", "f.toml:14: limits.id_ttl: "},
 		{"clients per ip", "[resp]\nmax_clients_per_ip = \"none\"", "f.toml:14: resp.max_clients_per_ip: \"none\" is no count"},
 		{"idle timeout", "[resp]\nidle_timeout = 30", "f.toml:14: resp.idle_timeout: 30ns is below 1s"},
 		{"users later", "[[user]]\nname = \"app\"", "f.toml:13: user: passwords and users are not supported by this version yet"},

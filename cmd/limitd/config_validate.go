@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"limitd/algo"
 	"limitd/fsm"
 )
 
@@ -125,6 +126,9 @@ func (c *Config) validateLimits(es *KeyErrors) {
 	}
 	sizeWithin(es, "limits.min_free_disk", l.MinFreeDisk, 1<<20, 1<<50)
 	sizeWithin(es, "limits.max_key", l.MaxKey, 1, fsm.MaxKey)
+	atLeast(es, "limits.id_ttl", l.IDTTL, time.Second)
+	within(es, "limits.max_ids", l.MaxIDs, 1, 1<<30)
+	within(es, "limits.max_log_entries", l.MaxLogEntries, 1, fsm.MaxState/algo.LogEntry)
 }
 
 func (c *Config) validateRESP(es *KeyErrors) {

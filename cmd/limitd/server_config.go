@@ -48,6 +48,9 @@ func (s *server) limiterConfig(l LimitsConfig, maxMemory int64) limiter.Config {
 		MaxQueue:       l.MaxQueueRequests,
 		MaxQueueBytes:  int64(l.MaxQueueBytes),
 		MaxMemory:      maxMemory,
+		MaxLogEntries:  l.MaxLogEntries,
+		MaxIDs:         l.MaxIDs,
+		IDTTL:          time.Duration(l.IDTTL),
 		DiskLow:        s.node.DiskLow,
 		Loading:        s.loading.Load,
 	}
