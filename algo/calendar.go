@@ -53,8 +53,10 @@ func (c *calendar) end(date int64) int64 {
 	return w.end
 }
 
-// window is the one that date lies in.
+// window is the one that date lies in; of a date before 1933 or after 2116, the first
+// or last one, so that no end of a window overflows.
 func (c *calendar) window(date int64) window {
+	date = min(max(date, firstDate), maxSpan-1)
 	near := time.Unix(0, date).In(c.loc)
 	k := 0
 	for c.begin(near, k) > date {
@@ -96,6 +98,11 @@ func (c *calendar) reached(local int64) int64 {
 		_, end := at.ZoneBounds()
 		if end.IsZero() || first < end.Unix() {
 			return first * int64(time.Second)
+		}
+		if !end.After(at) {
+			// From 2038 on, ZoneBounds takes every year for one of 365 days, so on the last
+			// day of leap years its end is behind. No zone changes its clocks on that day.
+			end = at.Add(time.Hour)
 		}
 		at = end
 	}

@@ -5,6 +5,9 @@ package algo
 // maxUnits is the largest limit of a window: sums of two such counts fit into an int64.
 const maxUnits = 1 << 61
 
+// firstDate is the first time that counters decide at, in 1933.
+const firstDate = -1 << 60
+
 // mod is the time into the window of length w that now lies in, also before 1970.
 func mod(now, w int64) int64 {
 	m := now % w
@@ -27,9 +30,8 @@ func units(back, used int64) int64 {
 // time and date are in 1933 to 2116, their difference is below 36 years. Otherwise
 // everything is denied: a counter that may have wrapped must not admit.
 func decidable(now, offset int64) bool {
-	const most = 1 << 60
-	inTime := func(t int64) bool { return -most <= t && t < maxSpan }
-	return inTime(now) && -most <= offset && offset <= most && inTime(now+offset)
+	inTime := func(t int64) bool { return firstDate <= t && t < maxSpan }
+	return inTime(now) && firstDate <= offset && offset <= -firstDate && inTime(now+offset)
 }
 
 // unreadable fills in the answer to a call on a state that no decision made. It must

@@ -14,7 +14,8 @@ import "encoding/binary"
 // The window of a record is over when its date reaches the end, and not before,
 // whatever happens to the offset: a key never gets back to a window that it left.
 // The expiry holds for the offset of the decision. Whoever moves the offset back
-// moves the expiry of calendar records on by as much, or they are forgotten early.
+// moves the expiry of calendar records on by as much, or they are forgotten early;
+// those that are gone by then, because their window was over, start again.
 
 const fixedSize = 16
 

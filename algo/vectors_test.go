@@ -29,7 +29,8 @@ func (r *record) apply(e algo.Effect) {
 	case algo.Replace:
 		r.state, r.expiry = append([]byte(nil), e.State...), e.Expiry
 	case algo.Splice:
-		r.state, r.expiry = append(r.state[e.Drop:], e.State...), e.Expiry
+		kept := r.state[e.Drop : len(r.state)-e.Cut]
+		r.state, r.expiry = append(append([]byte(nil), kept...), e.State...), e.Expiry
 	}
 }
 

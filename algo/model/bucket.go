@@ -1,18 +1,20 @@
-// Package model is what a limiter should answer, written for certainty and not
-// for speed: a token bucket that counts tokens as exact rationals. It shares
-// nothing with package algo, neither code nor the formula (algo keeps a time,
-// never a number of tokens), so that a mistake in one is not a mistake in the
-// other. Tests compare the two.
+// Package model is what the limiters should answer, written for certainty and not
+// for speed: a token bucket that counts tokens as exact rationals, a queue that
+// keeps its line, windows that keep a list of all that was ever admitted, calendars
+// that watch the clocks. It shares nothing with package algo, neither code nor a
+// formula (algo keeps a time, a count, a boundary), so that a mistake in one is not
+// a mistake in the other. Tests compare the two.
 package model
 
 import "math/big"
 
-// Answer is the bucket's answer to one call.
+// Answer is a model's answer to one call.
 type Answer struct {
 	Allowed   bool
-	Remaining *big.Int // whole tokens left, not below 0
+	Remaining *big.Int // whole tokens (units, places) left, not below 0
 	Wait      *big.Int // ns until the call would pass; 0 if it did, nil if it never can
-	Reset     *big.Int // ns until the bucket is full
+	Reset     *big.Int // ns until the bucket is full, the line empty, nothing used
+	Delay     *big.Int // ns that an accepted call waits in the line; nil, 0: no line
 }
 
 // Bucket is a token bucket. The zero value is full.
