@@ -49,7 +49,8 @@ func (e *Env) roll() (r roll) {
 // one, the first that is to go back must say so, and that is all.
 func (e *Env) upgrade(ctx context.Context, back bool) error {
 	away, on := e.roll(), e.roll()
-	turn, rest := 1+e.Rand.IntN(len(on.order)-1), 1+e.Rand.IntN(len(on.order)-1) // one at least is newer then, and one is older
+	rest := 1 + e.Rand.IntN(len(on.order)-1) // so many are newer at least, of which one may go back
+	turn := 2 + e.Rand.IntN(len(on.order)-2)
 	who, killed := on.order[e.Rand.IntN(turn)], e.Rand.IntN(4) == 0
 	founded := e.allOlder()
 	if !founded {
@@ -62,13 +63,13 @@ func (e *Env) upgrade(ctx context.Context, back bool) error {
 	}
 	for i, id := range on.order {
 		if back && i == turn && ctx.Err() == nil {
-			if err := e.restartAs(who, true, killed, true); err != nil {
+			if err := e.restartAs(who, true, killed, !founded); err != nil {
 				return err
 			}
 			e.wait(ctx, 0, time.Second)
 		}
 		if i == rest && e.Lab.Node(id).Older() {
-			e.wait(ctx, mixedTime, mixedTime)
+			e.mix(ctx, on.order[:i], id)
 		}
 		if err := e.restartAs(id, false, on.kills[i], !founded); err != nil {
 			return err
@@ -76,6 +77,15 @@ func (e *Env) upgrade(ctx context.Context, back bool) error {
 		e.wait(ctx, 0, time.Second)
 	}
 	return e.restartAs(who, false, false, true)
+}
+
+// mix leaves a mixed cluster alone, led by one that is newer: what it writes and sends
+// must be for those who are older too.
+func (e *Env) mix(ctx context.Context, upgraded []string, older string) {
+	if i := slices.IndexFunc(upgraded, func(id string) bool { return !e.Lab.Node(id).Older() }); i >= 0 {
+		e.Ask.AskFor(2*time.Second, older, "RL.CLUSTER", "TRANSFER", upgraded[i]) // a refusal is an answer
+	}
+	e.wait(ctx, mixedTime, mixedTime)
 }
 
 // rollBack takes the members to the older binary, until one cannot go.

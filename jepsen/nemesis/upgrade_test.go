@@ -47,6 +47,9 @@ func TestAnUpgradeTakesEachNodeOnceInAnOrderOfTheSeed(t *testing.T) {
 				}
 			}
 			orders[order] = true
+			if want := []string{"RL.CLUSTER TRANSFER " + all[0].Targets[0]}; !slices.Equal(l.asked, want) {
+				t.Errorf("asked for %q, not for %q: nobody newer leads the mixed cluster", l.asked, want)
+			}
 			if len(all) != 3 || l.older() > 0 || !slices.Equal(l.olders, []int{3, 2, 1}) {
 				t.Errorf("%+v, %d are older still; before each start %v", all, l.older(), l.olders)
 			}
@@ -63,7 +66,7 @@ func TestADowngradeIsMadeWhileAnotherNodeIsOlderStill(t *testing.T) {
 		inBubble(t, fmt.Sprint(seed), func(t *testing.T, ctx context.Context) {
 			_, l, all := upgraded(t, ctx, "downgrade", seed, asFounded)
 			back := slices.IndexFunc(all, func(x history.Event) bool { return strings.Contains(x.Detail, "back to the older") })
-			if len(all) != 5 || back < 1 || back > 2 || l.olders[back] < 1 || all[4].Targets[0] != all[back].Targets[0] || l.older() > 0 {
+			if len(all) != 5 || back != 2 || l.olders[back] != 1 || len(l.asked) != 1 || all[4].Targets[0] != all[back].Targets[0] || l.older() > 0 {
 				t.Errorf("%+v; older before each start %v", all, l.olders)
 			}
 		})
