@@ -91,9 +91,11 @@ Exit codes: 0 allowed or done, 1 denied, 2 error, 3 the node stopped itself.`,
 		newLocal(),
 		newCluster(),
 		newThrottle(),
+		newSimulate(),
 		newSnapshot(),
 		newRecover(),
 		newConfig(),
+		newExplain(),
 		newVersion(),
 	)
 	return root
