@@ -29,20 +29,22 @@ const Namespaces = 16
 // Call is one request and its answer. Key, More and Limit must stay valid until
 // Do returns.
 type Call struct {
-	Op    Op
-	NS    uint8
-	Key   []byte
-	More  [][]byte // further keys of Reset and Exists
-	Limit algo.Limit
-	Cost  int64
-	Peek  bool   // Take, TakeAll: say whether Cost would pass, and charge nothing
-	Parts []Part // of TakeAll, at most MaxParts of different records; the answer of List
-	ID    []byte // Take, TakeAll: what is charged under it is charged once, see id.go; empty: none
-	Tag   uint64 // by which traces name the call; 0: none
+	Op     Op
+	NS     uint8
+	Key    []byte
+	More   [][]byte // further keys of Reset and Exists
+	Limit  algo.Limit
+	Cost   int64
+	Peek   bool   // Take, TakeAll: say whether Cost would pass, and charge nothing
+	Parts  []Part // of TakeAll, at most MaxParts of different records; the answer of List
+	Traced bool   // Take, TakeAll: Origin is asked for
+	ID     []byte // Take, TakeAll: what is charged under it is charged once, see id.go; empty: none
+	Tag    uint64 // by which traces name the call; 0: none
 
 	Status   Status       // OK, or why there is no answer
 	Verdict  algo.Verdict // of Take; of TakeAll Allowed, and the longest RetryAfter
 	At       int64        // Take, TakeAll: cluster time of the decision, ns
+	Origin   *Origin      // if Traced
 	Repeated bool         // the answer is that of an earlier call with this ID
 	N        int64        // of the other ops; of TakeAll which part denied with that wait, -1: none
 

@@ -19,6 +19,9 @@ const frameTagged = 0x80
 // frameID, in a call's op, says that its ID follows.
 const frameID = 0x40
 
+// frameTraced, in a call's op, says that its origin is asked for.
+const frameTraced = 0x20
+
 // Bounds of a request that a node takes from another, whatever it says.
 const (
 	maxFrameCalls = 1 << 16
@@ -39,6 +42,9 @@ func appendRequest(dst []byte, calls []Call) []byte {
 		}
 		if len(c.ID) > 0 {
 			op |= frameID
+		}
+		if c.Traced {
+			op |= frameTraced
 		}
 		dst = append(dst, op, c.NS)
 		if c.Tag != 0 {
@@ -90,7 +96,8 @@ func readRequest(dst []Call, b []byte, limits *Limits) ([]Call, error) {
 	for ; n > 0 && !r.bad; n-- {
 		c := Call{Op: Op(r.byte()), NS: r.byte()}
 		op := c.Op
-		c.Op &^= frameTagged | frameID
+		c.Op &^= frameTagged | frameID | frameTraced
+		c.Traced = op&frameTraced != 0
 		if op&frameTagged != 0 {
 			c.Tag = r.uvarint()
 		}
@@ -190,6 +197,9 @@ func appendReply(dst []byte, index uint64, calls []Call) []byte {
 		default:
 			dst = binary.AppendVarint(dst, c.N)
 		}
+		if c.Traced && c.Status == OK {
+			dst = appendOrigin(dst, c)
+		}
 	}
 	return dst
 }
@@ -238,6 +248,9 @@ func readReply(calls []Call, b []byte) (n int, index uint64, err error) {
 			}
 		default:
 			c.N = r.varint()
+		}
+		if c.Traced && c.Status == OK {
+			r.origin(c)
 		}
 	}
 	if r.bad || len(r.b) > 0 {

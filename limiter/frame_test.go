@@ -25,6 +25,7 @@ func frameCalls(t testing.TB) []Call {
 			{Key: []byte("day"), Limit: expr(t, "fixed:9/day,tz=Asia/Dhaka"), Cost: 300},
 		}},
 		{Op: List, Key: []byte("ip")},
+		{Op: Take, Key: []byte("x"), Limit: expr(t, "1/1s"), Cost: -2, ID: []byte("id"), Tag: 9, Traced: true},
 	}
 }
 
@@ -40,7 +41,7 @@ func expr(t testing.TB, text string) algo.Limit {
 func TestRequestBytes(t *testing.T) {
 	calls := frameCalls(t)
 	b := appendRequest(nil, calls)
-	const want = "010b" +
+	const want = "010c" +
 		"000307757365723a34320180c0a791a9ba0220" + "02" +
 		"0000000180a8d6b90702" + "01" +
 		"010f0161020162" + "00" +
@@ -52,7 +53,8 @@ func TestRequestBytes(t *testing.T) {
 		"0000036f7470" + "07" + "01" + "096c6f673a332f31306d" + "04" +
 		"0700026970" + "00" + "02" + "026970" + "04352f3173" + "02" +
 		"03646179" + "1966697865643a392f6461792c747a3d417369612f4468616b61" + "d804" +
-		"0800026970"
+		"0800026970" +
+		"e000" + "09" + "026964" + "0178" + "02" + "00" + "04312f3173" + "03"
 	if got := hex.EncodeToString(b); got != want {
 		t.Errorf("version 1 changed:\n got %s\nwant %s", got, want)
 	}
@@ -70,6 +72,8 @@ func TestReplyRoundTrip(t *testing.T) {
 	calls[9].At, calls[9].Parts[1].Verdict = 1800, algo.Verdict{Limit: 9, RetryAfter: algo.Never, ResetAfter: 4}
 	calls[9].conclude()
 	calls[10].Parts = []Part{{Ident: []byte{1}, N: 4, Verdict: algo.Verdict{ResetAfter: 7}}}
+	calls[11].Verdict, calls[11].Repeated = algo.Verdict{Allowed: true}, true
+	calls[11].Origin = &Origin{Index: 1, Base: 2, Term: 3, Round: 4, Seq: 5, Node: "n1"}
 	calls[2].N, calls[3].Status, calls[5].N = 2, InDoubt, NoKey
 	for n := range len(calls) + 1 {
 		b := appendReply(nil, 77, calls[:n])
@@ -105,6 +109,8 @@ func TestAHostileRequestIsRefused(t *testing.T) {
 		"keys beyond":       {1, 1, 1, 0, 0, 0xff, 0xff, 3},
 		"unknown algorithm": {1, 1, 0, 0, 0, 99, 2, 2, 2},
 		"bad expression":    append([]byte{1, 1, 0, 0, 0, 7, 0, 4}, "1/0s\x02"...),
+		"an empty ID":       append([]byte{1, 1, 0x40, 0, 0, 1, 'x', 1}, 2, 2, 2),
+		"an ID of a reset":  {1, 1, 0x41, 0, 1, 'a', 1, 'x', 0},
 		"no parts":          {1, 1, 7, 0, 0, 0, 0},
 		"too many parts":    append([]byte{1, 1, 7, 0, 0, 0, 33}, bytes.Repeat([]byte("\x00\x041/1s\x02"), 33)...),
 		"the same part":     append([]byte{1, 1, 7, 0, 0, 0, 2}, bytes.Repeat([]byte("\x00\x041/1s\x02"), 2)...),

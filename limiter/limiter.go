@@ -39,6 +39,7 @@ type Router interface {
 
 // Config of a limiter.
 type Config struct {
+	Node           string          // this node's id, which answers with TRACE name
 	RequestTimeout time.Duration   // bound on the time of one Do; 1 s
 	LeaderWait     time.Duration   // how long a call waits for a leader; 200 ms
 	MaxQueue       int             // requests that may wait for a round; 65536
@@ -78,7 +79,7 @@ type Limiter struct {
 	fence  atomic.Uint64 // local denials wait until this index is applied here
 	stats  counters
 	limits Limits
-	round  uint64 // counts rounds, for traces; the rounds' goroutine only
+	round  uint64 // counts rounds; the rounds' goroutine only
 
 	inFlight struct { // the tasks of the round that is proposed
 		sync.Mutex

@@ -82,6 +82,9 @@ loop:
 			l.read(c, now)
 			continue
 		}
+		if c.Traced {
+			c.Origin = &Origin{Node: l.cfg.Node}
+		}
 		if !c.Verdict.Allowed {
 			local++
 		}

@@ -50,6 +50,7 @@ func (l *Limiter) runRounds() {
 // runRound decides the tasks at turn, proposes what they change, and answers.
 func (l *Limiter) runRound(rd *round, turn fsm.Turn, tasks []*task) {
 	begun := l.now()
+	l.round++
 	n, taken := rd.decideTasks(turn, tasks)
 	if taken < len(tasks) { // the entry is full: the rest is for the next round
 		l.q.putBack(tasks[taken:])
@@ -124,6 +125,7 @@ func (r *round) decideTasks(turn fsm.Turn, tasks []*task) (calls, begun int) {
 			}
 			c := &t.calls[j]
 			c.Status, c.changes = OK, false
+			r.trace(c, turn, calls)
 			r.decide(c)
 			calls++
 		}
@@ -165,10 +167,11 @@ func (l *Limiter) finish(tasks []*task, index uint64) {
 		if index > 0 && !t.state.CompareAndSwap(proposed, deciding) {
 			continue // its owner was told at its deadline
 		}
-		t.next = t.upTo
 		if index > 0 {
 			t.index = index
+			t.traceEntry(index)
 		}
+		t.next = t.upTo
 		if t.next < len(t.calls) {
 			more = append(more, t)
 			continue

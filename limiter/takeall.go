@@ -50,9 +50,9 @@ func (r *round) takeAll(c *Call) {
 	for i := range c.Parts {
 		p := &c.Parts[i]
 		switch f := r.find(p.hash, c.NS, p.Key, p.Limit.Ident()); {
-		case c.Peek:
 		case !c.Verdict.Allowed: // what would be left had it been charged is not so
 			p.uncharged(f.state, r.now, r.offset, r.next[:0])
+		case c.Peek:
 		default:
 			if _, e := r.run(&p.Limit, f.state, p.Cost); e.Op != algo.None {
 				r.keep(p.hash, c.NS, p.Key, p.Limit.Ident(), f, e)

@@ -11,7 +11,6 @@ var opNames = [...]string{Take: "take", Reset: "reset", Exists: "exists", Type: 
 // traceRound notes what a round has decided, before its entry is proposed. No entry:
 // there is nothing to propose.
 func (l *Limiter) traceRound(turn fsm.Turn, tasks []*task, entry []byte) {
-	l.round++
 	row := trace.Row{Kind: trace.Round, Term: turn.Term, Round: l.round, Base: turn.Base, At: turn.At}
 	if entry != nil {
 		row.Digest = trace.Digest(entry)

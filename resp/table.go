@@ -115,12 +115,13 @@ func limitCommands() []*command {
 	const limitSummary = "A limit is [algorithm:]limit/period[,option...], as in 100/1m or log:3/10m."
 	keyLimit := []argument{{name: "key", kind: "key"}, {name: "limit", kind: "string"}}
 	cost := argument{name: "units", kind: "integer", token: "COST", optional: true}
+	traced := argument{name: "trace", kind: "pure-token", token: "TRACE", optional: true}
 	id := argument{name: "token", kind: "string", token: "ID", optional: true}
 	peek := argument{name: "peek", kind: "pure-token", token: "PEEK", optional: true}
 	return append(list,
 		&command{
 			name: "rl.take", arity: -3, ask: takes(false),
-			flags: "write denyoom fast", lastKey: 1, group: "limit", since: "0.1.0", args: append(keyLimit[:2:2], cost, peek, id),
+			flags: "write denyoom fast", lastKey: 1, group: "limit", since: "0.1.0", args: append(keyLimit[:2:2], cost, peek, id, traced),
 			summary: "Charges COST (default 1) to a limit of a key, if it fits. " + limitSummary,
 		},
 		&command{
@@ -137,7 +138,7 @@ func limitCommands() []*command {
 			name: "rl.takeall", arity: -4, ask: takeAll, keysOf: keysOfTakeAll,
 			flags: "write denyoom movablekeys", group: "limit", since: "0.1.0",
 			args: []argument{{name: "count", kind: "integer"}, {name: "limit", kind: "block", multiple: true, oneOf: keyLimit},
-				{name: "cost", kind: "oneof", optional: true, oneOf: []argument{{name: "units", kind: "integer", token: "COST"}, {name: "units", kind: "integer", token: "COSTS", multiple: true}}}, peek, id},
+				{name: "cost", kind: "oneof", optional: true, oneOf: []argument{{name: "units", kind: "integer", token: "COST"}, {name: "units", kind: "integer", token: "COSTS", multiple: true}}}, peek, id, traced},
 			summary: "Charges up to 32 limits of any keys if all have room, else none, and says which one denied.",
 		},
 		&command{

@@ -14,6 +14,7 @@ import (
 type takeOptions struct {
 	peek  bool
 	cost  int64
+	trace bool
 	costs [][]byte // COSTS: one for each limit; nil: cost for all
 	id    []byte   // empty: none
 }
@@ -50,14 +51,14 @@ func (o *takeOptions) read(args [][]byte, n int) error {
 				return fmt.Errorf("ID must have 1 to %d bytes, not %d", limiter.MaxID, len(o.id))
 			}
 			args = args[2:]
-		case is(name, "trace"):
-			return fmt.Errorf("%s is not supported by this version of limitd", quoted(name))
-		case is(name, "cost"), is(name, "costs"), is(name, "peek"), is(name, "id"):
-			return fmt.Errorf("%s does not go here: COST or COSTS, PEEK and ID, each at most once; COSTS only with RL.TAKEALL", quoted(name))
+		case is(name, "trace") && !o.trace:
+			o.trace, args = true, args[1:]
+		case is(name, "cost"), is(name, "costs"), is(name, "peek"), is(name, "id"), is(name, "trace"):
+			return fmt.Errorf("%s does not go here: COST or COSTS, PEEK, ID and TRACE, each at most once; COSTS only with RL.TAKEALL", quoted(name))
 		default:
-			options := "COST n, PEEK, ID token"
+			options := "COST n, PEEK, ID token, TRACE"
 			if n > 0 {
-				options = fmt.Sprintf("COST n or COSTS n1 ... n%d, PEEK, ID token", n)
+				options = fmt.Sprintf("COST n or COSTS n1 ... n%d, PEEK, ID token, TRACE", n)
 			}
 			return fmt.Errorf("unknown option %s, use %s", quoted(name), options)
 		}
@@ -92,7 +93,7 @@ func (c *client) limitOf(key, expr []byte) (algo.Limit, error) {
 	return l, nil
 }
 
-// takes makes RL.TAKE or RL.PEEK key limit [COST n] [PEEK] [ID token].
+// takes makes RL.TAKE or RL.PEEK key limit [COST n] [PEEK] [ID token] [TRACE].
 func takes(peek bool) func(*client, [][]byte) error {
 	return func(c *client, args [][]byte) error {
 		limit, err := c.limitOf(args[1], args[2])
@@ -105,7 +106,7 @@ func takes(peek bool) func(*client, [][]byte) error {
 		}
 		call := c.call(taken)
 		call.Op, call.Key, call.Limit, call.Cost, call.Peek = limiter.Take, args[1], limit, o.cost, o.peek
-		call.ID = o.id
+		call.ID, call.Traced = o.id, o.trace
 		return nil
 	}
 }
@@ -140,7 +141,7 @@ func refund(c *client, args [][]byte) error {
 	return nil
 }
 
-// takeAll is RL.TAKEALL count key limit [key limit ...] [COST n|COSTS n1 ...] [PEEK] [ID token].
+// takeAll is RL.TAKEALL count key limit [key limit ...] [COST n|COSTS n1 ...] [PEEK] [ID token] [TRACE].
 func takeAll(c *client, args [][]byte) error {
 	count, ok := parseInt(args[1])
 	if !ok {
@@ -175,7 +176,8 @@ func takeAll(c *client, args [][]byte) error {
 		return err
 	}
 	call := c.call(takenAll)
-	call.Op, call.Key, call.Parts, call.Peek, call.ID = limiter.TakeAll, args[2], parts, o.peek, o.id
+	call.Op, call.Key, call.Parts, call.Peek = limiter.TakeAll, args[2], parts, o.peek
+	call.ID, call.Traced = o.id, o.trace
 	return nil
 }
 

@@ -8,19 +8,27 @@ import (
 )
 
 // appendTaken is the reply of RL.TAKE: allowed, limit, remaining, retry_after_ms,
-// reset_after_ms, delay_ms, at_ms. The same in RESP2 and RESP3.
+// reset_after_ms, delay_ms, at_ms, with TRACE the origin. The same in RESP2 and RESP3.
 func appendTaken(dst []byte, call *limiter.Call) []byte {
 	v := &call.Verdict
-	dst = append(dst, "*7\r\n"...)
+	if call.Traced {
+		dst = append(dst, "*8\r\n"...)
+	} else {
+		dst = append(dst, "*7\r\n"...)
+	}
 	dst = redcon.AppendInt(dst, int64(oneIf(v.Allowed)))
 	dst = appendLimitOf(dst, v)
-	return redcon.AppendInt(dst, ceilMS(call.At))
+	dst = redcon.AppendInt(dst, ceilMS(call.At))
+	if call.Traced {
+		dst = appendOrigin(dst, call)
+	}
+	return dst
 }
 
 // appendTakenAll is the reply of RL.TAKEALL: allowed, denied_by, retry_after_ms, at_ms,
-// and for each limit limit, remaining, retry_after_ms, reset_after_ms, delay_ms.
+// and for each limit limit, remaining, retry_after_ms, reset_after_ms, delay_ms; with TRACE the origin.
 func appendTakenAll(dst []byte, call *limiter.Call) []byte {
-	dst = redcon.AppendArray(dst, 4+len(call.Parts))
+	dst = redcon.AppendArray(dst, 4+len(call.Parts)+oneIf(call.Traced))
 	dst = redcon.AppendInt(dst, int64(oneIf(call.Verdict.Allowed)))
 	dst = redcon.AppendInt(dst, call.N)
 	dst = redcon.AppendInt(dst, waitMS(call.Verdict.RetryAfter))
@@ -28,6 +36,9 @@ func appendTakenAll(dst []byte, call *limiter.Call) []byte {
 	for i := range call.Parts {
 		dst = append(dst, "*5\r\n"...)
 		dst = appendLimitOf(dst, &call.Parts[i].Verdict)
+	}
+	if call.Traced {
+		dst = appendOrigin(dst, call)
 	}
 	return dst
 }

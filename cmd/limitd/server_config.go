@@ -43,6 +43,7 @@ func (s *server) clusterConfig(cfg Config, self NodeConfig, join joining) cluste
 
 func (s *server) limiterConfig(l LimitsConfig, maxMemory int64) limiter.Config {
 	return limiter.Config{
+		Node:           s.node.Status().ID,
 		RequestTimeout: time.Duration(l.RequestTimeout),
 		LeaderWait:     time.Duration(l.LeaderWait),
 		MaxQueue:       l.MaxQueueRequests,
