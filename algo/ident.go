@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -69,6 +70,9 @@ func ReadIdent(ident []byte) (Identity, error) {
 	}
 	rest := ident[1+n:]
 	made := Limit{Algorithm: id.Algorithm, expr: &expr{period: int64(period)}}
+	if made.expr.period > made.longest() {
+		return Identity{}, bad
+	}
 	if period == 0 {
 		if made.calendar = readCalendar(rest); made.calendar == nil || id.Algorithm != Fixed {
 			return Identity{}, bad
@@ -92,6 +96,10 @@ func readCalendar(b []byte) *calendar {
 		return nil
 	}
 	c := &calendar{unit: calendarUnit(b[0]), start: time.Weekday(b[1]), hour: int(b[2]), zone: string(b[3:])}
+	strange := func(r rune) bool { return r <= ' ' || r > '~' || r == ',' } // in no zone's name
+	if strings.ContainsFunc(c.zone, strange) {
+		return nil
+	}
 	if c.unit < unitDay || c.unit > unitYear || c.start > time.Saturday || c.hour > 23 ||
 		c.unit != unitWeek && c.start != time.Monday {
 		return nil

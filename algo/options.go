@@ -137,7 +137,7 @@ func (p *exprParser) measure(l *Limit, o options, limitAt, periodAt int) {
 		if l.Burst = l.limit; l.Burst > maxUnits {
 			p.failAt(limitAt, "limit %d is too large: at most 2^61", l.limit)
 		}
-		if l.expr.period > maxSpan/2 { // two windows, and their end, are times
+		if l.expr.period > l.longest() {
 			p.failAt(periodAt, "the period is too long: at most 2^61 ns (73 years) for this algorithm")
 		}
 		return
@@ -166,4 +166,13 @@ func (l Limit) nominal() int64 {
 		return l.calendar.unit.shortest()
 	}
 	return l.expr.period
+}
+
+// longest is the longest period in ns. Counters keep two windows, whose ends are times.
+func (l Limit) longest() int64 {
+	switch l.Algorithm {
+	case Fixed, Sliding, Log:
+		return maxSpan / 2
+	}
+	return maxSpan
 }
