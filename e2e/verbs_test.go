@@ -42,6 +42,37 @@ func TestThrottleVerbAnswersByItsExitCode(t *testing.T) {
 	}
 }
 
+func TestTakeVerbAnswersByItsExitCode(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t, 1)
+	at := c.nodes[0].resp
+	for _, tc := range []struct {
+		name string
+		args []string
+		code int
+		out  string // in what is printed, on either stream
+	}{
+		{"allowed", []string{"k", "log:2/1h"}, 0, "allowed: 1 of 2 left"},
+		{"peek", []string{"k", "log:2/1h", "--peek", "--cost", "2"}, 1, "denied: 1 of 2 left, retry in 3"},
+		{"denied", []string{"k", "log:2/1h", "--cost", "2"}, 1, "denied: 1 of 2 left"},
+		{"never", []string{"k", "log:2/1h", "--cost", "3"}, 1, "can never pass"},
+		{"an ID", []string{"id", "fixed:9/1w", "--id", "x"}, 0, "allowed: 8 of 9 left"},
+		{"the same ID", []string{"id", "fixed:9/1w", "--id", "x"}, 0, "allowed: 8 of 9 left"},
+		{"the ID of another call", []string{"id", "fixed:9/1w", "--id", "x", "--cost", "2"}, 2, "ID was used for another call"},
+		{"a queue", []string{"q", "leaky:1/1h,queue=3"}, 0, "allowed: 3 of 4 left"},
+		{"its second", []string{"q", "leaky:1/1h,queue=3"}, 0, "wait 3599"},
+		{"JSON", []string{"--json", "k", "log:2/1h", "--peek"}, 0, `"remaining": 1`},
+		{"a bad limit", []string{"k", "2/1x"}, 2, `2/1x: unknown unit "x", use ms, s, m, h, d, w (character 4)`},
+		{"a bad cost", []string{"k", "2/1h", "--cost", "-1"}, 2, "COST must be 0 or more"},
+		{"no limit", []string{"k"}, 2, "accepts 2 arg"},
+	} {
+		stdout, stderr, code := limitd(t, append([]string{"take", "--addr", at}, tc.args...)...)
+		if code != tc.code || !strings.Contains(stdout+stderr, tc.out) {
+			t.Errorf("%s: code %d, want %d with %q\n%s%s", tc.name, code, tc.code, tc.out, stdout, stderr)
+		}
+	}
+}
+
 // nodeRow is one element of `cluster nodes --json`.
 type nodeRow struct {
 	ID        string
@@ -172,7 +203,7 @@ func TestConfigCheckNamesKeyAndLine(t *testing.T) {
 
 func TestEveryVerbHasHelpWithAnExample(t *testing.T) {
 	t.Parallel()
-	for _, verb := range []string{"serve", "local", "cluster status", "cluster nodes", "cluster wait", "cluster join", "cluster promote", "cluster demote", "cluster remove", "cluster leave", "cluster transfer", "throttle", "snapshot save", "snapshot inspect", "config check", "version"} {
+	for _, verb := range []string{"serve", "local", "cluster status", "cluster nodes", "cluster wait", "cluster join", "cluster promote", "cluster demote", "cluster remove", "cluster leave", "cluster transfer", "take", "throttle", "explain", "simulate", "snapshot save", "snapshot inspect", "config check", "version"} {
 		stdout, _, code := limitd(t, append(strings.Fields(verb), "--help")...)
 		if code != 0 || !strings.Contains(stdout, "Examples:\n  limitd "+verb) {
 			t.Errorf("limitd %s --help: code %d\n%s", verb, code, stdout)
