@@ -79,6 +79,7 @@ func newRoot() *cobra.Command {
 Start a single durable node:          limitd serve
 Start three nodes on this machine:    limitd local
 Ask:                                  redis-cli -p 6380 CL.THROTTLE user:42 15 16 86400
+Read what a limit does, and try it:   limitd explain 100/1m
 
 Exit codes: 0 allowed or done, 1 denied, 2 error, 3 the node stopped itself.`,
 		Args:          cobra.NoArgs,
