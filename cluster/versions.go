@@ -24,8 +24,11 @@ import (
 var ErrVersion = errors.New("a newer limitd is needed")
 
 // newer wraps an error about a version that this limitd does not read into
-// [ErrVersion], and leaves others as they are.
+// [ErrVersion], and leaves others as they are, and one that it has wrapped before.
 func newer(err error) error {
+	if errors.Is(err, ErrVersion) {
+		return err
+	}
 	if errors.Is(err, fsm.ErrVersion) || errors.Is(err, snapshot.ErrVersion) {
 		return fmt.Errorf("%w: %w", ErrVersion, err)
 	}

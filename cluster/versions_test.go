@@ -34,6 +34,9 @@ func wantNewer(t *testing.T, err error, words ...string) {
 		t.Errorf("%v is no ErrVersion", err)
 		return
 	}
+	if n := strings.Count(err.Error(), ErrVersion.Error()); n != 1 {
+		t.Errorf("that a newer one is needed is said %d times: %v", n, err)
+	}
 	for _, w := range words {
 		if !strings.Contains(err.Error(), w) {
 			t.Errorf("%q is not said: %v", w, err)
