@@ -78,13 +78,21 @@ func (c *fakeCluster) Forward(p []byte, d time.Duration) ([]byte, fsm.Outcome) {
 }
 
 func (c *fakeCluster) limiter(t testing.TB, change func(*Config)) *Limiter {
-	cfg := DefaultConfig()
+	cfg := patientConfig()
 	if change != nil {
 		change(&cfg)
 	}
 	l := New(cfg, c.f, c, c)
 	t.Cleanup(l.Close)
 	return l
+}
+
+// patientConfig is for tests of which none is about time: a machine with much else to
+// do must not end a call.
+func patientConfig() Config {
+	cfg := DefaultConfig()
+	cfg.RequestTimeout, cfg.LeaderWait = time.Minute, 30*time.Second
+	return cfg
 }
 
 func throttle(t testing.TB, maxBurst, count, period int64) algo.Limit {

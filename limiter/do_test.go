@@ -199,7 +199,7 @@ func TestAnswersAreThoseOfOneCallAtATime(t *testing.T) {
 		t.Run(node, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				leader := newFake()
-				l := New(DefaultConfig(), leader.f, leader, leader)
+				l := New(patientConfig(), leader.f, leader, leader)
 				defer l.Close()
 				asked := l
 				switch node {
@@ -214,7 +214,7 @@ func TestAnswersAreThoseOfOneCallAtATime(t *testing.T) {
 						l.Serve(bytes.Clone(p), d, func(b []byte) { got <- b })
 						return <-got, fsm.Applied
 					}
-					asked = New(DefaultConfig(), follower.f, follower, follower)
+					asked = New(patientConfig(), follower.f, follower, follower)
 					defer asked.Close()
 					leader.clock.Store(testStart)
 				}

@@ -20,28 +20,39 @@ const limitsKept = 2048
 // Parse is [algo.Parse]. What is wrong is not remembered.
 func (l *Limits) Parse(text []byte) (algo.Limit, error) {
 	l.mu.RLock()
-	limit, ok := l.young[string(text)]
+	limit, young := l.young[string(text)]
+	known := young
+	if !young {
+		limit, known = l.old[string(text)]
+	}
 	l.mu.RUnlock()
-	if ok {
+	if young {
 		return limit, nil
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if limit, ok = l.young[string(text)]; ok {
-		return limit, nil
-	}
-	if limit, ok = l.old[string(text)]; !ok {
+	if !known {
 		if len(text) > algo.MaxExpr {
 			text = text[:algo.MaxExpr+1] // enough to be told that it is too long
 		}
 		var err error
+		// Not under the lock: a time zone may be read from disk.
 		if limit, err = algo.Parse(string(text)); err != nil {
 			return algo.Limit{}, err
 		}
+	}
+	return l.keep(text, limit), nil
+}
+
+// keep remembers a limit, and returns the one that is remembered: another caller may
+// have read the same text meanwhile.
+func (l *Limits) keep(text []byte, limit algo.Limit) algo.Limit {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if first, ok := l.young[string(text)]; ok {
+		return first
 	}
 	if l.young == nil || len(l.young) >= limitsKept {
 		l.young, l.old = make(map[string]algo.Limit, limitsKept), l.young
 	}
 	l.young[string(text)] = limit
-	return limit, nil
+	return limit
 }

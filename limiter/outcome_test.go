@@ -125,7 +125,7 @@ func TestNoLeaderIsSaidAfterLeaderWait(t *testing.T) {
 	f := newFake()
 	f.leading.Store(false)
 	f.touch.Store(false)
-	l := f.limiter(t, nil)
+	l := f.limiter(t, func(c *Config) { *c = DefaultConfig() })
 	for name, await := range map[string]func(time.Duration) bool{
 		"unknown":     func(d time.Duration) bool { time.Sleep(d); return false },
 		"unreachable": func(time.Duration) bool { return true },

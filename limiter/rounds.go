@@ -124,7 +124,7 @@ func (r *round) decideTasks(turn fsm.Turn, tasks []*task) (calls, begun int) {
 				break
 			}
 			c := &t.calls[j]
-			c.Status, c.changes = OK, false
+			c.Status, c.changes, c.Repeated = OK, false, false
 			r.trace(c, turn, calls)
 			r.decide(c)
 			calls++
