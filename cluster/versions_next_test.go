@@ -17,16 +17,8 @@ import (
 // oldVersions are what the release before this build reads.
 var oldVersions = versions{fsm.ReadsEntry - 1, snapshot.Reads - 1}
 
-// asOld makes a node of this build one of the release before: what it tells, and what it takes into its log.
-func asOld(n *Node) {
-	n.reads = oldVersions
-	n.logs.readable = func(data []byte) error {
-		if len(data) > 0 && data[0] > oldVersions.entry {
-			return fmt.Errorf("%w %d", fsm.ErrVersion, data[0])
-		}
-		return nil
-	}
-}
+// asOld makes a node of this build one of the release before.
+func asOld(n *Node) { reading(oldVersions)(n) }
 
 // newestVersionOf is the version of the newest batch in a node's log.
 func newestVersionOf(t *testing.T, tn *testNode) byte {

@@ -27,6 +27,19 @@ func inVersion(version byte, entry []byte) []byte {
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 }
 
+// reading makes a node one that reads no more than v: what it tells, and what it takes into its log.
+func reading(v versions) func(*Node) {
+	return func(n *Node) {
+		n.reads = v
+		n.logs.readable = func(data []byte) error {
+			if len(data) > 0 && data[0] > v.entry {
+				return fmt.Errorf("%w %d", fsm.ErrVersion, data[0])
+			}
+			return nil
+		}
+	}
+}
+
 // wantNewer checks that a node stopped, or did not start, over what a newer limitd wrote, and said all that one must know.
 func wantNewer(t *testing.T, err error, words ...string) {
 	t.Helper()
