@@ -170,6 +170,9 @@ func explainCalendar(l algo.Limit, date int64) []row {
 	var lines []string
 	for i, what := range []string{"now since", "next from", "then from", "then from"} {
 		start, end, _ := l.CalendarWindow(date)
+		if end <= date { // behind the last one that is known, in 2116
+			break
+		}
 		lines = append(lines, fmt.Sprintf("%s %s, %s long", what, time.Unix(0, start).In(loc).Format(dateFormat), spellDays(end-start)))
 		if i == 0 {
 			lines[0] += ", " + spellDays(end-date) + " left"
