@@ -15,6 +15,9 @@ func TestFlagsChangeWhatTheProfileSays(t *testing.T) {
 			t.Errorf("%q: %+v, %v", args, o, err)
 		}
 	}
+	if o, err := runOptions([]string{"-nemesis", "upgrade", "-from", "c0ffee", "-previous", "b"}); err != nil || o.From != "c0ffee" || o.Previous != "b" || !o.WantsOlder() {
+		t.Errorf("%+v, %v", o, err)
+	}
 	if o, err := runOptions(nil); err != nil || o.Profile != "run" || o.Seed != 1 {
 		t.Errorf("%+v, %v", o, err)
 	}
