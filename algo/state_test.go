@@ -174,3 +174,23 @@ func TestNoDecisionAllocates(t *testing.T) {
 		}
 	}
 }
+
+// A refund writes again only the entry that it leaves a part of.
+func TestARefundOfALogCutsWhatItTakes(t *testing.T) {
+	const now = int64(1_790_000_000e9)
+	l := mustParse(t, "log:10/1s")
+	state := words(now-1e9, 4, now, 2, now+1, 3) // the first one is over
+	for _, c := range []struct {
+		units int64
+		cut   int
+		left  []byte
+	}{
+		{1, 16, words(now+1, 2)}, {2, 16, words(now+1, 1)}, {3, 16, nil},
+		{4, 32, words(now, 1)}, {5, 32, nil}, {6, 32, nil}, {math.MaxInt64, 32, nil},
+	} {
+		_, e := l.Decide(state, now+1, 0, -c.units, nil)
+		if e.Op != algo.Splice || e.Drop != 16 || e.Cut != c.cut || string(e.State) != string(c.left) {
+			t.Errorf("%d units back: %+v, want a cut of %d and % x", c.units, e, c.cut, c.left)
+		}
+	}
+}
