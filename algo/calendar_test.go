@@ -210,3 +210,20 @@ func TestTheOffsetNeverTakesAKeyBack(t *testing.T) {
 		t.Errorf("moved on and back: %v, wait %v", ok, time.Duration(wait))
 	}
 }
+
+// The window of the call before is remembered. It is not taken for the one that begins
+// where it ends.
+func TestACalendarWindowEndsForTheNextCallToo(t *testing.T) {
+	l := mustParse(t, "fixed:1/day")
+	midnight := time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC).UnixNano()
+	for _, c := range []struct{ now, reset int64 }{
+		{midnight - 1, 1},
+		{midnight, int64(24 * time.Hour)},
+		{midnight - 1, 1},
+		{midnight + 1, int64(24*time.Hour) - 1},
+	} {
+		if v, _ := l.Decide(nil, c.now, 0, 1, nil); !v.Allowed || v.ResetAfter != c.reset {
+			t.Errorf("at midnight %+d ns: %+v, want a reset after %d ns", c.now-midnight, v, c.reset)
+		}
+	}
+}
