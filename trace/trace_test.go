@@ -120,6 +120,16 @@ func TestGoldenTrace(t *testing.T) {
 		{Kind: Outcome, Node: "n1", Boot: 14, Term: 2, Round: 1, Outcome: "applied", Index: 5},
 		{Kind: Local, Node: "n1", Boot: 15, At: 201, Index: 5, Upto: 6, Leading: true,
 			Calls: []Call{{Tag: 10, Op: "take", Key: "k", Algorithm: 1, Interval: 5, Burst: 3, Cost: 3, Status: "ok", Retry: 4, Remaining: 2, Reset: 4}}},
+		{Kind: Round, Node: "n1", Boot: 16, Term: 2, Round: 2, Base: 5, At: 300, Digest: "00000000000000dd", Calls: []Call{
+			{Tag: 11, Op: "take", Key: "k", Algorithm: 4, Interval: 1e8, Burst: 3, Cost: 1, Limit: "leaky:10/1s,queue=2", Peek: true, Status: "ok", Allowed: true, Remaining: 2, Reset: 1e8, Delay: 1e8},
+			{Tag: 12, Op: "takeall", Key: "k", ID: "order-7", Repeated: true, Status: "ok", Allowed: true, N: -1, Parts: []Part{
+				{Key: "k", Limit: "log:3/10m", Cost: 1, Allowed: true, Remaining: 2, Reset: 600e9}, {Key: "j", Limit: "10/1s", Allowed: true, Remaining: 10}}},
+			{Op: "takeall", Key: "k", Status: "ok", Retry: -1, Parts: []Part{{Key: "k", Limit: "log:3/10m", Cost: 4, Remaining: 2, Retry: -1, Reset: 600e9}}},
+			{Tag: 13, Op: "take", Key: "k", Algorithm: 7, Burst: 3, Cost: -1, ID: "order-8", Limit: "log:3/10m", Status: "err"},
+			{Op: "list", Key: "k", Status: "ok"}}},
+		{Kind: Applied, Node: "n1", Boot: 17, Term: 2, Base: 5, At: 300, Digest: "00000000000000dd", Outcome: "applied", Index: 7, Last: 7, T: 300, Chain: "00000000000000ee", Effects: []Effect{
+			{Op: "splice", Key: "k", Identity: "0780e0a596bb11", State: "2c010000000000000100000000000000", Drop: 16, Cut: 32, Expiry: 600000000300},
+			{Op: "replace", NS: 16, Key: "order-7", Identity: "ff", State: "01", Expiry: 60000000300}}},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v\nwant %+v", got, want)

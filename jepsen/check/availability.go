@@ -129,7 +129,7 @@ func (e *evidence) judgeService(r *result) {
 		var silent []*op
 		for _, o := range calls {
 			asked++
-			if o.typ == history.OK && o.to()-o.from() <= promptly {
+			if o.served() && o.to()-o.from() <= promptly {
 				served++
 				silent = nil
 				continue
@@ -156,6 +156,13 @@ func (e *evidence) judgeService(r *result) {
 		}
 		r.bad(x)
 	}
+}
+
+// served says that the operation was answered. A refusal of an ID is an answer, and so is one
+// of a command that not all nodes know yet.
+func (o *op) served() bool {
+	ofLimits := o.verb == take || o.verb == takeAll
+	return o.typ == history.OK || o.typ == history.Fail && ofLimits && strings.HasPrefix(o.done.Error, "ERR ")
 }
 
 // reached says that the node ran and clients reached it, all the time from one moment

@@ -3,7 +3,7 @@
 //
 // [Run] reads run.json, history.jsonl, health.jsonl, log/*.log and the nodes' traces,
 // joins operations with decisions by their tags and decisions with entries by their
-// digests, and puts thirteen questions to them. Each is a function checkX whose comment
+// digests, and puts fifteen questions to them. Each is a function checkX whose comment
 // has the invariant as a formula, and what it trusts. They do not lean on one another
 // in a circle: clients alone are trusted by over-admission-wall and the first half of
 // porcupine; the traces' order and times are used by witness, over-admission and
@@ -15,6 +15,7 @@
 //
 // Gates of run.json are least values of the verdict's figures: operations, ok, fail, info,
 // admitted, denied, allowed_percent and denied_percent (of charges), refunds, resets,
+// of_limits, of_several (answered under limit expressions, under several at once), with_id,
 // answered_alone, denied_alone, keys, rounds, entries, void, starts, restored, installed
 // and leader_changes.
 package check

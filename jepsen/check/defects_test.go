@@ -139,7 +139,7 @@ var defects = []struct {
 		r.Calls = slices.Clone(r.Calls)
 		r.Calls[0].Tag = 1 << 50
 	}},
-	{name: "an operation is charged twice", check: "in-doubt", too: "witness, over-admission, porcupine, retry-after", spoil: func(t *testing.T, w *world) {
+	{name: "an operation is charged twice", check: "in-doubt", too: "witness, over-admission, porcupine, retry-after, all-or-none, ids, monotone", spoil: func(t *testing.T, w *world) {
 		var first *trace.Row
 		w.find(t, 0, func(r *trace.Row) bool {
 			if r.Kind != trace.Round || r.Digest == "" || !w.charged(r.Calls[0].Tag) {
@@ -206,6 +206,25 @@ var defects = []struct {
 		}
 	}},
 
+	{name: "a denied call of several limits keeps the first one's charge", check: "all-or-none", bug: "takeall-partial", too: "witness, local-denials, retry-after, durability"},
+	{name: "of several limits one is not charged", check: "all-or-none", too: "witness, local-denials, retry-after", spoil: func(t *testing.T, w *world) {
+		r := w.find(t, 100, func(r *trace.Row) bool {
+			return r.Kind == trace.Round && r.Digest != "" && len(r.Calls) == 1 && r.Calls[0].Op == "takeall" && r.Calls[0].Allowed && r.Calls[0].ID == "" && w.inForce(r.Digest)
+		})
+		key := r.Calls[0].Parts[1].Key
+		w.everywhere(w.entryOf(r.Digest), func(x *trace.Row) {
+			x.Effects = slices.DeleteFunc(x.Effects, func(f trace.Effect) bool { return f.Key == key })
+		})
+	}},
+	{name: "several limits name the first wait", check: "retry-after", bug: "takeall-first-wait", too: "witness, local-denials"},
+	{name: "an ID is forgotten", check: "ids", bug: "id-forgotten", too: "witness"},
+	{name: "an ID is not looked for", check: "ids", bug: "id-not-kept", too: "witness"},
+	{name: "what was charged under an ID is given back twice", check: "ids", bug: "refund-id-twice", too: "witness"},
+	{name: "a repeated call is answered otherwise", check: "witness", bug: "repeat-differs", too: "over-admission-wall"},
+	{name: "another call passes under a known ID", check: "witness", bug: "id-of-another", too: "ids"},
+	{name: "a counter admits one more", check: "over-admission", bug: "counter-one-more", too: "over-admission-wall, witness, porcupine, retry-after, local-denials"},
+	{name: "a follower out of touch denies several limits", check: "local-denials", bug: "takeall-out-of-touch"},
+
 	{name: "one unit too many is admitted", check: "over-admission", bug: "one-more", too: "over-admission-wall, witness, porcupine, retry-after, local-denials"},
 	{name: "cluster time runs twice as fast", check: "over-admission-wall", bug: "time-runs", too: "monotone, porcupine, local-denials"},
 
@@ -229,6 +248,18 @@ var defects = []struct {
 	{name: "a call is never answered", check: "availability", bug: "mute"},
 	{name: "a node does not come back", check: "availability", spoil: func(_ *testing.T, w *world) { w.run.Unsettled = []string{"n2 does not answer"} }},
 }
+
+// entryOf is the index of the entry with a digest, 0: there is none that took effect.
+func (w *world) entryOf(digest string) uint64 {
+	for _, x := range w.log {
+		if x.row.Digest == digest && x.row.Outcome == "applied" {
+			return x.where
+		}
+	}
+	return 0
+}
+
+func (w *world) inForce(digest string) bool { return w.entryOf(digest) > 0 }
 
 // followed says that the entry behind the index took effect.
 func (w *world) followed(index uint64) bool {

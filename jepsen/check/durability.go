@@ -3,6 +3,7 @@ package check
 import (
 	"fmt"
 
+	"limitd/jepsen/check/model"
 	"limitd/jepsen/history"
 )
 
@@ -76,16 +77,27 @@ func (o *op) changed() bool {
 	switch {
 	case o.odd != "":
 		return false
-	case o.verb == throttle:
-		return o.admitted() || o.call.Cost < 0
+	case len(o.parts) > 0:
+		return o.admitted() || o.refunds()
 	}
 	return o.verb == reset || o.verb == flush || o.verb == flushAll
 }
 
-// effectOf is the decision about the operation that took effect; nil: none did.
+// effectOf is the decision that took effect about the operation, or about an earlier call
+// under its ID if it was answered as that one; nil: none did.
 func (e *evidence) effectOf(o *op) *decision {
+	repeated := false
 	for _, d := range e.byDecided[o.invoke.Tag] {
 		if d.tookEffect() && d.changes() {
+			return d
+		}
+		repeated = repeated || d.call.Repeated
+	}
+	if !repeated {
+		return nil
+	}
+	for _, d := range e.byID[model.ID{NS: uint8(o.invoke.NS), Token: o.id}] {
+		if d.tookEffect() && d.charges() && o.asks(d) {
 			return d
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"sort"
 	"strings"
 
+	"limitd/jepsen/check/model"
 	"limitd/jepsen/history"
 	"limitd/trace"
 )
@@ -29,7 +30,9 @@ type evidence struct {
 	lineage   []*entry // that took effect and from which the newest state follows, by index
 	forked    []*entry // that took effect somewhere and are not in it
 	decisions []*decision
-	byDecided map[uint64][]*decision // by tag
+	byDecided map[uint64][]*decision   // by tag
+	byID      map[model.ID][]*decision // of rounds, in order
+	refused   []*decision              // calls with an ID that a round refused, in order
 
 	clock clock
 }
@@ -82,13 +85,24 @@ type decision struct {
 	round *round // nil: alone
 	local *local // nil: in a round
 	seq   int    // in the row
-	order int    // among the decisions of rounds
+	order int    // among the decisions of rounds; of a refusal, of the one behind it
 	op    *op    // nil: not an operation of the history
+	parts []part // limits that a take or a takeall names, and what was found for each
+	made  int64  // cluster time of the decision that the answer is of
+}
+
+// part is one limit of a call: what was asked of it, and of a decision what was found.
+type part struct {
+	record  model.Record
+	limit   model.Limit
+	cost    int64
+	allowed bool  // it would pass, if it were alone
+	retry   int64 // ns
 }
 
 // load reads a run.
 func load(dir string) (*evidence, error) {
-	e := &evidence{dir: dir, byTag: map[uint64]*op{}, byDigest: map[string]*round{}, byDecided: map[uint64][]*decision{}}
+	e := &evidence{dir: dir, byTag: map[uint64]*op{}, byDigest: map[string]*round{}, byDecided: map[uint64][]*decision{}, byID: map[model.ID][]*decision{}}
 	if err := history.ReadJSON(dir, history.RunFile, &e.run); err != nil {
 		return nil, err
 	}
@@ -214,13 +228,37 @@ func (e *evidence) joinDecisions() {
 func (e *evidence) decide(r *row, of *round, alone *local) {
 	for i := range r.Calls {
 		c := &r.Calls[i]
-		if c.Status != "ok" {
-			continue
+		d := &decision{call: c, row: r, round: of, local: alone, seq: i, order: len(e.decisions), op: e.byTag[c.Tag], made: r.At}
+		d.readParts()
+		switch {
+		case c.Status == "ok":
+			e.decisions = append(e.decisions, d)
+			if c.Tag != 0 {
+				e.byDecided[c.Tag] = append(e.byDecided[c.Tag], d)
+			}
+			if c.ID != "" && of != nil {
+				id := model.ID{NS: c.NS, Token: c.ID}
+				e.byID[id] = append(e.byID[id], d)
+			}
+		case c.ID != "" && c.Status == "err":
+			e.refused = append(e.refused, d)
 		}
-		d := &decision{call: c, row: r, round: of, local: alone, seq: i, order: len(e.decisions), op: e.byTag[c.Tag]}
-		e.decisions = append(e.decisions, d)
-		if c.Tag != 0 {
-			e.byDecided[c.Tag] = append(e.byDecided[c.Tag], d)
+	}
+}
+
+// readParts reads the limits. What cannot be read is the witness's to say.
+func (d *decision) readParts() {
+	c := d.call
+	switch c.Op {
+	case "take":
+		if l, err := model.LimitOf(c); err == nil {
+			d.parts = []part{{model.Record{NS: c.NS, Key: c.Key, Kind: l.Identity}, l, c.Cost, c.Allowed, c.Retry}}
+		}
+	case "takeall":
+		for _, p := range c.Parts {
+			if l, err := model.ParseLimit(p.Limit); err == nil {
+				d.parts = append(d.parts, part{model.Record{NS: c.NS, Key: p.Key, Kind: l.Identity}, l, p.Cost, p.Allowed, p.Retry})
+			}
 		}
 	}
 }
@@ -242,10 +280,17 @@ func (d *decision) frees() bool {
 	return false
 }
 
-// changes says that the decision changes state.
-func (d *decision) changes() bool {
-	return d.frees() || d.call.Op == "take" && d.call.Cost > 0 && d.call.Allowed
+// charges says that the decision charged its parts, those of a cost above 0.
+func (d *decision) charges() bool {
+	c := d.call
+	if c.Op != "take" && c.Op != "takeall" || !c.Allowed || c.Peek || c.Repeated {
+		return false
+	}
+	return slices.ContainsFunc(d.parts, func(p part) bool { return p.cost > 0 })
 }
+
+// changes says that the decision changes state.
+func (d *decision) changes() bool { return d.frees() || d.charges() }
 
 // tookEffect says that the decision is in an entry that took effect.
 func (d *decision) tookEffect() bool { return d.round != nil && d.round.entry != nil }
@@ -269,8 +314,16 @@ func (d *decision) keys() []key {
 		return nil
 	}
 	all := []key{{d.call.NS, d.call.Key}}
+	add := func(name string) {
+		if k := (key{d.call.NS, name}); !slices.Contains(all, k) {
+			all = append(all, k)
+		}
+	}
 	for _, k := range d.call.More {
-		all = append(all, key{d.call.NS, k})
+		add(k)
+	}
+	for _, p := range d.call.Parts {
+		add(p.Key)
 	}
 	return all
 }

@@ -3,6 +3,8 @@ package check
 import (
 	"cmp"
 	"fmt"
+	"hash/fnv"
+	"maps"
 	"math"
 	"slices"
 
@@ -12,11 +14,37 @@ import (
 	"limitd/jepsen/history"
 )
 
-// exact is a key's state with the time of its last decision: decisions do not go
-// back in time, and each is the model's to the nanosecond.
+// exact is the state of a key's records with the time of the last decision: decisions do
+// not go back in time, and each is the model's to the nanosecond.
 type exact struct {
-	tat int64 // 0: none
-	at  int64
+	states map[model.Record]model.State // never modified
+	at     int64
+	text   string // both, so that they can be compared
+}
+
+// after is the state that a change leaves at now.
+func (s exact) after(change model.Change, now int64) exact {
+	next := exact{states: s.states, at: now, text: fmt.Sprint(now)}
+	if len(change.States) > 0 {
+		next.states = maps.Clone(s.states)
+		if next.states == nil {
+			next.states = map[model.Record]model.State{}
+		}
+		maps.Copy(next.states, change.States)
+	}
+	for _, r := range slices.SortedFunc(maps.Keys(next.states), compareRecords) {
+		next.text += fmt.Sprintf(" %d %d %s", r.Kind.Algorithm, r.Kind.Period, r.Kind.Text(next.states[r], now))
+	}
+	return next
+}
+
+// view of the state.
+func (s exact) view() model.View {
+	all := kinds{}
+	for r := range s.states {
+		all.note(r)
+	}
+	return alone{func(r model.Record) model.State { return s.states[r] }, all}
 }
 
 // exactOperations are the decisions of rounds about a key from the beginning of the run,
@@ -85,31 +113,21 @@ var exactModel = porcupine.Model{
 		if d.row.At < s.at {
 			return false, s
 		}
-		var before model.State
-		if s.tat != 0 {
-			before = model.At(s.tat)
-		}
-		now := d.row.At
-		want, after := answer(func(key) model.State { return before }, d.call, now)
-		if want.differs(d.call) != "" {
+		want, err := model.Decide(d.call, d.row.At, 0, s.view())
+		if err != nil || want.Differs(d.call) != "" {
 			return false, s
 		}
-		next := exact{s.tat, now}
-		for _, x := range after {
-			next.tat = 0
-			if debt := x.Debt(now); debt > 0 {
-				next.tat = now + debt
-			}
-		}
-		return true, next
+		return true, s.after(want.Change, d.row.At)
 	},
+	Equal: func(a, b any) bool { return a.(exact).text == b.(exact).text },
 	Hash: func(state any) uint64 {
-		s := state.(exact)
-		return uint64(s.tat)*0x9e3779b97f4a7c15 ^ uint64(s.at)
+		h := fnv.New64a()
+		h.Write([]byte(state.(exact).text))
+		return h.Sum64()
 	},
 	DescribeOperation: func(input, _ any) string {
 		d := input.(*decision)
 		return fmt.Sprintf("%s: at %d allowed %v, reset in %d ns", d.op, d.row.At, d.call.Allowed, d.call.Reset)
 	},
-	DescribeState: func(state any) string { return fmt.Sprintf("tat %d", state.(exact).tat) },
+	DescribeState: func(state any) string { return state.(exact).text },
 }

@@ -14,7 +14,7 @@ func (e *evidence) figures() map[string]int64 {
 	f := map[string]int64{
 		"operations": int64(len(e.ops)), "ok": 0, "fail": 0, "info": 0, "admitted": 0, "denied": 0, "refunds": 0, "resets": 0,
 		"denied_alone": 0, "answered_alone": 0, "rounds": int64(len(e.rounds)), "entries": int64(len(e.lineage)), "void": 0, "restored": 0, "installed": 0, "starts": 0,
-		"allowed_percent": 0, "denied_percent": 0,
+		"allowed_percent": 0, "denied_percent": 0, "of_limits": 0, "of_several": 0, "with_id": 0,
 		"leader_changes": max(0, int64(len(e.clock.leader)-1)), "keys": 0,
 	}
 	keys := map[key]bool{}
@@ -23,13 +23,23 @@ func (e *evidence) figures() map[string]int64 {
 		for _, k := range o.keys {
 			keys[k] = true
 		}
+		allowed, answered := o.answered()
+		if answered && o.verb != throttle {
+			f["of_limits"]++
+		}
+		if answered && o.verb == takeAll {
+			f["of_several"]++
+		}
+		if answered && o.id != "" {
+			f["with_id"]++
+		}
 		switch {
 		case o.typ != history.OK:
 		case o.admitted():
 			f["admitted"]++
-		case o.verb == throttle && o.call.Cost < 0:
+		case answered && o.refunds():
 			f["refunds"]++
-		case o.verb == throttle && len(o.reply) == 5 && o.reply[0] == 1:
+		case answered && !allowed:
 			f["denied"]++
 		case o.verb == reset || o.verb == flush || o.verb == flushAll:
 			f["resets"]++
@@ -42,7 +52,7 @@ func (e *evidence) figures() map[string]int64 {
 	for _, l := range e.locals {
 		for i := range l.Calls {
 			f["answered_alone"]++
-			if c := &l.Calls[i]; c.Op == "take" && !c.Allowed {
+			if c := &l.Calls[i]; (c.Op == "take" || c.Op == "takeall") && !c.Allowed {
 				f["denied_alone"]++
 			}
 		}

@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"slices"
 
 	"limitd/jepsen/history"
 	"limitd/trace"
@@ -31,6 +32,7 @@ func checkInDoubt(e *evidence, r *result) {
 			c := &x.row.Calls[i]
 			e.checkTag(x.row, c, r)
 			d := decision{call: c}
+			d.readParts()
 			if c.Tag != 0 && c.Status == "ok" && d.changes() && effective[x.row.Digest] {
 				charged[c.Tag] = append(charged[c.Tag], x.row)
 			}
@@ -73,11 +75,17 @@ func (e *evidence) checkTag(x *row, c *trace.Call, r *result) {
 		r.bad(Example{Says: fmt.Sprintf("tag %d, which no client sent", c.Tag), Node: x.Node, Rows: lines(x)})
 		return
 	}
-	same := len(o.keys) == 0 || o.keys[0] == key{c.NS, c.Key} && len(o.keys) == 1+len(c.More)
-	if o.verb == throttle {
-		same = same && c.Op == "take" && c.Cost == o.call.Cost && c.Burst == o.call.Burst && c.Interval == o.call.Interval
-	}
+	d := decision{call: c}
+	d.readParts()
+	same := len(o.keys) == 0 || slices.Equal(o.keys, d.keys()) && o.asks(&d) && c.Peek == o.peek && c.ID == o.id
 	if !same {
 		r.bad(Example{Says: fmt.Sprintf("%s; a node decided %s %s, cost %d, under the same tag", o, c.Op, c.Key, c.Cost), Key: o.keyName(), Node: x.Node, Events: o.events(), Rows: lines(x)})
 	}
+}
+
+// asks says that a decision is about the same limits and costs.
+func (o *op) asks(d *decision) bool {
+	return slices.EqualFunc(o.parts, d.parts, func(a, b part) bool {
+		return a.record == b.record && a.limit == b.limit && a.cost == b.cost
+	})
 }

@@ -23,6 +23,10 @@ const followersLeast = 20_000_000
 //	no refund, DEL or flush of the key behind i was acknowledged through n before the client asked
 //	now <= the time of the leader when the answer's row was written
 //	a follower answers denials alone, with a wait of 20 ms or more; a leader also peeks and reads
+//	what has an ID is nobody's alone
+//
+// Of a call that names several limits each answer is of some i of its own, for entries may
+// be applied meanwhile; one limit that denies, of a state that misses nothing, is enough.
 //
 // Charges only make a denial truer, so a denial of a state that misses charges, and
 // frees made through other nodes less than 2H ago, is what is promised, and nothing else
@@ -35,13 +39,14 @@ const followersLeast = 20_000_000
 // before the client asked. That is not bounded by any promise; the figure late
 // counts such denials.
 func checkLocalDenials(e *evidence, r *result) {
-	l := locals{e: e, r: r, versions: e.versions(), effect: e.effectTimes(), freed: e.freedThrough()}
+	all := e.versions()
+	l := locals{e: e, r: r, versions: all.of, kinds: all.kinds, effect: e.effectTimes(), freed: e.freedThrough()}
 	if l.heartbeat = e.run.HeartbeatNS; l.heartbeat <= 0 {
 		r.open(Example{Says: "run.json does not say heartbeat_ns, so there is no bound to judge by"})
 		return
 	}
 	for _, d := range e.decisions {
-		if d.local != nil && len(d.keys()) == 1 {
+		if d.local != nil {
 			r.Checked++
 			l.judge(d)
 		}
@@ -53,7 +58,8 @@ type locals struct {
 	e         *evidence
 	r         *result
 	heartbeat int64
-	versions  map[key][]version
+	versions  map[model.Record][]version
+	kinds     kinds
 	effect    map[uint64]int64 // index: when it had taken effect, at the latest, harness's time
 	freed     map[freedKey][]*decision
 	late      int64
@@ -80,29 +86,116 @@ func (e *evidence) seen(l *local) uint64 {
 
 // judge one answer.
 func (l *locals) judge(d *decision) {
-	k := d.keys()[0]
-	c := d.call
 	l.rules(d)
 	l.time(d)
-	all := l.versions[k]
-	candidates := during(all, d.local.Index, l.e.seen(d.local))
-	slices.Reverse(candidates) // the newest that fits is believed
-	var says string
-	for _, v := range candidates {
-		want, _ := answer(func(key) model.State { return v.state }, c, d.row.At)
-		if why := want.differs(c); why != "" {
-			if says == "" {
-				says = why
+	switch d.call.Op {
+	case "take":
+		if len(d.parts) == 1 {
+			says, v := l.explain(d, d.parts[0].record, func(view model.View) string {
+				want, err := model.Decide(d.call, d.row.At, l.e.idTTL(), view)
+				return orError(want.Differs(d.call), err)
+			})
+			if says != "" {
+				l.report(d, says)
+				return
 			}
-			continue
+			if x := l.age(d, d.parts[0].record, v); x != nil {
+				l.r.bad(*x)
+			} else {
+				l.lag(d, v)
+			}
 		}
-		l.age(d, all, v)
+	case "takeall":
+		l.judgeAll(d)
+	case "exists", "type", "ttl":
+		if kinds := l.kinds[d.keys()[0]]; len(d.keys()) == 1 && len(kinds) == 0 {
+			rec := model.Record{NS: d.call.NS, Key: d.call.Key, Kind: model.Identity{Algorithm: model.Throttle}}
+			says, v := l.explain(d, rec, func(view model.View) string {
+				want, err := model.Decide(d.call, d.row.At, l.e.idTTL(), view)
+				return orError(want.Differs(d.call), err)
+			})
+			if says != "" {
+				l.report(d, says)
+			} else if x := l.age(d, rec, v); x != nil {
+				l.r.bad(*x)
+			}
+		}
+	}
+}
+
+func orError(says string, err error) string {
+	if err != nil {
+		return err.Error()
+	}
+	return says
+}
+
+// judgeAll judges a call that names several limits, each by itself.
+func (l *locals) judgeAll(d *decision) {
+	c := d.call
+	said := trace.Call{Parts: c.Parts}
+	if model.Conclude(&said); len(d.parts) != len(c.Parts) || said.Allowed != c.Allowed || said.Retry != c.Retry || said.N != c.N {
+		l.report(d, fmt.Sprintf("allowed %v, wait %d, denied by %d: that is not what its limits say", c.Allowed, c.Retry, c.N))
 		return
 	}
-	x := d.example(fmt.Sprintf("%s answered alone from an entry of %d to %d at %d: %s", d.row.Node, d.local.Index, l.e.seen(d.local), d.row.At, says))
+	var old *Example
+	fresh := c.Allowed
+	for i, p := range d.parts {
+		says, v := l.explain(d, p.record, func(view model.View) string {
+			a := model.PeekPart(p.limit, view.State(p.record), d.row.At, p.cost, c.Allowed)
+			got := c.Parts[i]
+			if want := (model.Answer{Allowed: got.Allowed, Remaining: got.Remaining, Retry: got.Retry, Reset: got.Reset, Delay: got.Delay}); a != want {
+				return fmt.Sprintf("limit %d of a takeall: decided %+v, the model %+v", i+1, want, a)
+			}
+			return ""
+		})
+		if says != "" {
+			l.report(d, says)
+			return
+		}
+		if c.Allowed || !p.allowed {
+			if x := l.age(d, p.record, v); x == nil {
+				fresh = true
+			} else if old = x; c.Allowed {
+				fresh = false
+				break
+			}
+		}
+	}
+	if !fresh && old != nil {
+		l.r.bad(*old)
+	}
+}
+
+// explain finds a version of a record that makes the answer, the newest that does; or says
+// how it is none of the oldest one.
+func (l *locals) explain(d *decision, rec model.Record, differs func(model.View) string) (says string, v version) {
+	candidates := during(l.versions[rec], d.local.Index, l.e.seen(d.local))
+	slices.Reverse(candidates) // the newest that fits is believed
 	for _, v := range candidates {
-		if v.entry != nil {
-			x.Rows = append(x.Rows, v.entry.String())
+		why := differs(alone{func(r model.Record) model.State {
+			if r == rec {
+				return v.state
+			}
+			return model.State{}
+		}, nil})
+		if why == "" {
+			return "", v
+		}
+		if says == "" {
+			says = why
+		}
+	}
+	return says, v
+}
+
+func (l *locals) report(d *decision, says string) {
+	x := d.example(fmt.Sprintf("%s answered alone from an entry of %d to %d at %d: %s", d.row.Node, d.local.Index, l.e.seen(d.local), d.row.At, says))
+	for _, p := range d.parts {
+		for _, v := range during(l.versions[p.record], d.local.Index, l.e.seen(d.local)) {
+			if v.entry != nil {
+				x.Rows = append(x.Rows, v.entry.String())
+			}
 		}
 	}
 	l.r.bad(x)
@@ -111,51 +204,58 @@ func (l *locals) judge(d *decision) {
 // rules: who may answer what.
 func (l *locals) rules(d *decision) {
 	c := d.call
-	denial := c.Op == "take" && !c.Allowed
-	switch {
-	case d.local.Leading && (denial || c.Op == "take" && c.Cost == 0 || c.Op == "exists" || c.Op == "type" || c.Op == "ttl"):
-	case !d.local.Leading && denial && c.Cost > 0 && (c.Retry == model.Never || c.Retry >= followersLeast):
-	default:
-		l.r.bad(d.example(fmt.Sprintf("%s answered %s of %d alone, allowed %v, wait %d ns, leading %v", d.row.Node, c.Op, c.Cost, c.Allowed, c.Retry, d.local.Leading)))
+	takes := c.Op == "take" || c.Op == "takeall"
+	denial := takes && !c.Allowed && (c.Op == "takeall" || c.Cost >= 0)
+	asks := c.Peek || c.Op == "take" && c.Cost == 0
+	if c.Op == "takeall" && !asks {
+		asks = !slices.ContainsFunc(c.Parts, func(p trace.Part) bool { return p.Cost != 0 })
 	}
+	reads := c.Op == "exists" || c.Op == "type" || c.Op == "ttl" || c.Op == "list"
+	switch {
+	case takes && c.ID != "":
+	case d.local.Leading && (denial || takes && asks || reads):
+		return
+	case !d.local.Leading && denial && !c.Peek && (c.Op == "takeall" || c.Cost > 0) && (c.Retry == model.Never || c.Retry >= followersLeast):
+		return
+	}
+	l.r.bad(d.example(fmt.Sprintf("%s answered %s of %d alone, allowed %v, wait %d ns, leading %v", d.row.Node, c.Op, c.Cost, c.Allowed, c.Retry, d.local.Leading)))
 }
 
-// age: what the state v, from which d was answered, misses.
-func (l *locals) age(d *decision, all []version, v version) {
+// age: what the state v of a record, from which d was answered, misses; nil: nothing that it
+// may not.
+func (l *locals) age(d *decision, rec model.Record, v version) *Example {
 	if d.op == nil {
-		return
+		return nil
 	}
 	at := uint64(0)
 	if v.entry != nil {
 		at = v.entry.Index
 	}
+	all := l.versions[rec]
 	i, _ := slices.BinarySearchFunc(all, at+1, func(v version, i uint64) int { return cmp.Compare(v.entry.Index, i) })
 	if i == len(all) {
-		return // the newest there is
+		return nil // the newest there is
 	}
 	missed := all[i].entry
 	asked := d.op.from()
 	if took, ok := l.effect[missed.Index]; ok && asked-took >= 2*l.heartbeat {
 		x := d.example(fmt.Sprintf("%s, answered by %s alone from the state before entry %d, which had taken effect %d ns before the client asked; two heartbeat timeouts are %d ns", d.op, d.row.Node, missed.Index, asked-took, 2*l.heartbeat))
 		x.Rows = append(x.Rows, missed.String())
-		l.r.bad(x)
-		return
+		return &x
 	}
-	for _, f := range l.freed[freedKey{d.row.Node, d.local.life, d.keys()[0]}] {
+	for _, f := range l.freed[freedKey{d.row.Node, d.local.life, key{rec.NS, rec.Key}}] {
 		if f.op.to() < asked && f.round.entry.Index >= missed.Index {
 			x := d.against(f, fmt.Sprintf("%s, answered by %s alone from the state before entry %d, though %s was answered through it before", d.op, d.row.Node, missed.Index, f.op))
 			x.Rows = append(x.Rows, missed.String())
-			l.r.bad(x)
-			return
+			return &x
 		}
 	}
-	l.lag(d, all[i:], v)
+	return nil
 }
 
 // lag counts a denial that no state from v on makes true when the client asked.
-func (l *locals) lag(d *decision, newer []version, v version) {
-	c := d.call
-	if c.Op != "take" || c.Allowed || c.Retry == model.Never {
+func (l *locals) lag(d *decision, v version) {
+	if p := d.parts[0]; d.op == nil || p.allowed || p.retry == model.Never {
 		return
 	}
 	now := d.op.from()
@@ -172,11 +272,16 @@ func (l *locals) lag(d *decision, newer []version, v version) {
 	if least == math.MinInt64 {
 		return
 	}
-	for _, x := range append([]version{v}, newer...) {
-		if a, _ := x.state.Take(now+boot.lo+least, model.Call{Interval: c.Interval, Burst: c.Burst, Cost: c.Cost}); !a.Allowed {
+	p := d.parts[0]
+	at := uint64(0)
+	if v.entry != nil {
+		at = v.entry.Index
+	}
+	for _, x := range during(l.versions[p.record], at, math.MaxUint64) {
+		if a := p.limit.Peek(x.state, now+boot.lo+least, p.cost); !a.Allowed {
 			return
 		}
-		if x.entry != nil && x != v && l.effect[x.entry.Index] > d.op.to() {
+		if x.entry != nil && x.entry.Index > at && l.effect[x.entry.Index] > d.op.to() {
 			break
 		}
 	}

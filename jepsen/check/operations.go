@@ -3,6 +3,7 @@ package check
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,7 +19,10 @@ type op struct {
 	verb         verb
 	keys         []key
 	call         model.Call // throttle
-	reply        []int64    // integers of an OK reply; a TYPE of limit is 1
+	parts        []part     // limits that are named, and what is asked of each
+	peek         bool       // nothing is to be charged
+	id           string     // as traces have it
+	reply        []int64    // integers of an OK reply, those inside arrays too; a TYPE of limit is 1
 	odd          string     // what is wrong with the reply
 }
 
@@ -34,12 +38,15 @@ const (
 	millis   verb = "pttl"
 	flush    verb = "flush"
 	flushAll verb = "flushall"
+	take     verb = "take"    // RL.TAKE, RL.PEEK, RL.REFUND
+	takeAll  verb = "takeall" // RL.TAKEALL
 	other    verb = ""
 )
 
 var verbs = map[string]verb{
 	"CL.THROTTLE": throttle, "RL.THROTTLE": throttle, "DEL": reset, "UNLINK": reset, "RL.RESET": reset, "EXISTS": exists, "TYPE": kind,
 	"TTL": seconds, "PTTL": millis, "FLUSHDB": flush, "FLUSHALL": flushAll,
+	"RL.TAKE": take, "RL.PEEK": take, "RL.REFUND": take, "RL.TAKEALL": takeAll,
 }
 
 // from and to are the operation's time, ns since the run began.
@@ -71,10 +78,24 @@ func (o *op) String() string {
 	return fmt.Sprintf("%s, %s: %s", s, o.typ, o.done.Error)
 }
 
-// allowed says that the operation was answered as an admission of something.
+// admitted says that the operation was answered as an admission of something.
 func (o *op) admitted() bool {
-	return o.verb == throttle && o.typ == history.OK && len(o.reply) == 5 && o.reply[0] == 0 && o.call.Cost > 0
+	if allowed, ok := o.answered(); !ok || !allowed || o.peek {
+		return false
+	}
+	return slices.ContainsFunc(o.parts, func(p part) bool { return p.cost > 0 })
 }
+
+// answered says what was said of the limits that it names; false: nothing was.
+func (o *op) answered() (allowed, ok bool) {
+	if o.typ != history.OK || o.odd != "" || len(o.reply) == 0 || len(o.parts) == 0 {
+		return false, false
+	}
+	return (o.reply[0] == 1) != (o.verb == throttle), true // CL.THROTTLE says whether it is limited
+}
+
+// refunds says that the operation gives units back.
+func (o *op) refunds() bool { return len(o.parts) == 1 && o.parts[0].cost < 0 }
 
 // readOps joins invocations with completions.
 func (e *evidence) readOps(events []history.Event) error {
@@ -130,9 +151,14 @@ func (o *op) parse() {
 	case len(cmd) < 2:
 		o.verb = other
 		return
+	case o.verb == take || o.verb == takeAll:
+		o.parseLimits()
+		return
 	case o.verb != throttle:
 		for _, k := range cmd[1:] {
-			o.keys = append(o.keys, key{ns, trace.Key([]byte(k))})
+			if at := (key{ns, trace.Key([]byte(k))}); !slices.Contains(o.keys, at) {
+				o.keys = append(o.keys, at)
+			}
 		}
 		return
 	}
@@ -149,7 +175,10 @@ func (o *op) parse() {
 	o.call = model.Call{Interval: model.Interval(n[1], n[2]), Burst: n[0] + 1, Cost: n[3]}
 	if len(cmd) < 5 || o.call.Interval < 1 || o.call.Burst < 1 {
 		o.verb = other
+		return
 	}
+	l := model.ThrottleLimit(o.call.Interval, o.call.Burst)
+	o.parts = []part{{record: model.Record{NS: ns, Key: o.keys[0].name, Kind: l.Identity}, limit: l, cost: o.call.Cost}}
 }
 
 // parseReply reads the reply as the command has it.
@@ -167,6 +196,10 @@ func (o *op) parseReply() {
 		}
 	case throttle:
 		want = 5
+	case take:
+		want = 7
+	case takeAll:
+		want = 4 + 5*len(o.parts)
 	case kind:
 		o.reply = []int64{0}
 		if text == "limit" {
@@ -187,13 +220,13 @@ func integers(v any) []int64 {
 	case []any:
 		var all []int64
 		for _, y := range x {
-			if n, ok := y.(int64); ok {
-				all = append(all, n)
+			n := integers(y)
+			if n == nil {
+				return nil
 			}
+			all = append(all, n...)
 		}
-		if len(all) == len(x) {
-			return all
-		}
+		return all
 	}
 	return nil
 }
@@ -206,6 +239,16 @@ func (d *decision) answer(v verb) []int64 {
 	case throttle:
 		r := model.Answer{Allowed: c.Allowed, Remaining: c.Remaining, Retry: c.Retry, Reset: c.Reset}.Reply(c.Burst)
 		return r[:]
+	case take:
+		return append([]int64{oneIf(c.Allowed), c.Burst, c.Remaining}, wait(c.Retry), wait(c.Reset), wait(c.Delay), model.Ceil(d.made, 1e6))
+	case takeAll:
+		all := []int64{oneIf(c.Allowed), c.N, wait(c.Retry), model.Ceil(d.made, 1e6)}
+		for i, p := range c.Parts {
+			if i < len(d.parts) {
+				all = append(all, d.parts[i].limit.Burst, p.Remaining, wait(p.Retry), wait(p.Reset), wait(p.Delay))
+			}
+		}
+		return all
 	case kind:
 		n = min(n, 1)
 	case seconds:

@@ -31,6 +31,8 @@ const (
 //	seen    windows of what clients were told, in whole seconds: is there any order of the operations, each within its [invoke, return], that a limiter can have answered so? (see [seen])
 //	exact   the key's operations with the times and nanoseconds of their decisions, but not their order: is there one? (see [exact])
 //
+// The first one is asked of keys of CL.THROTTLE, the second one of all that are never named
+// together with others, or under an ID.
 // The keys are those with the most operations, and some drawn by the run's seed.
 // Windows begin and end where no operation is open, and have at most 8 at once. A
 // window that cannot be decided in time is unknown. The first one trusts clients, and
@@ -43,21 +45,35 @@ func checkPorcupine(e *evidence, r *result) {
 			byKey[o.keys[0]] = append(byKey[o.keys[0]], o)
 		}
 	}
-	windows := int64(0)
+	asked := int64(0)
 	for _, k := range e.sample(byKey) {
 		if e.shared(k) {
 			continue
 		}
-		for i, w := range e.windows(byKey[k]) {
-			windows++
+		var windows []window
+		if ofThrottle(byKey[k]) {
+			windows = e.windows(byKey[k])
+		}
+		for i, w := range windows {
+			asked++
 			e.ask(k, fmt.Sprintf("seen-%d", i), seenModel, e.seenOperations(w), r)
 		}
 		if ops := e.exactOperations(k); len(ops) > 0 {
-			windows++
+			asked++
 			e.ask(k, "exact", exactModel, ops, r)
 		}
 	}
-	r.figure("windows", windows)
+	r.figure("windows", asked)
+}
+
+func keysOf[V any](m map[key]V) func(func(key) bool) {
+	return func(yield func(key) bool) {
+		for k := range m {
+			if !yield(k) {
+				return
+			}
+		}
+	}
 }
 
 // sample draws keys.
@@ -73,15 +89,21 @@ func (e *evidence) sample(byKey map[key][]*op) []key {
 }
 
 // shared says that an operation concerned the key together with others, or its whole
-// namespace: then it cannot be looked at alone.
+// namespace, or had an ID: then it cannot be looked at alone.
 func (e *evidence) shared(k key) bool {
 	for _, o := range e.ops {
 		flushed := o.verb == flushAll || o.verb == flush && uint8(o.invoke.NS) == k.ns
-		if o.typ != history.Fail && (flushed || len(o.keys) > 1 && slices.Contains(o.keys, k)) {
+		if o.typ != history.Fail && (flushed || (len(o.keys) > 1 || len(o.parts) > 1 || o.id != "") && slices.Contains(o.keys, k)) {
 			return true
 		}
 	}
 	return false
+}
+
+// ofThrottle says that no limit but that of CL.THROTTLE was asked of the key: the others
+// say their times in ms, and have records that this model of what can be known has not.
+func ofThrottle(ops []*op) bool {
+	return !slices.ContainsFunc(ops, func(o *op) bool { return o.verb == take || o.verb == takeAll })
 }
 
 // ask porcupine, and draw its picture of what it refutes.

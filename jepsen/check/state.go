@@ -1,95 +1,129 @@
 package check
 
 import (
-	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"math"
 	"slices"
 
 	"limitd/jepsen/check/model"
 	"limitd/trace"
 )
 
-// throttleIdentity is the identity of the record that CL.THROTTLE keeps on a key.
-const throttleIdentity = "01"
+// idSpace is added to the namespace of a call for what is remembered of its ID.
+const idSpace = 16
 
-// table is the state that effects make: per key its tat.
-type table map[key]int64
+// held is a record as effects make it.
+type held struct {
+	bytes  []byte
+	expiry int64
+	state  model.State // what the bytes say; of an ID nothing
+}
+
+// table is the state that effects make.
+type table map[model.Record]held
+
+// recordOf is the record of an effect.
+func recordOf(x trace.Effect) (model.Record, error) {
+	kind, err := model.ReadIdentity(x.Identity)
+	if err == nil && (kind == model.IDs) != (x.NS >= idSpace) {
+		err = fmt.Errorf("a record of identity %q in namespace %d", x.Identity, x.NS)
+	}
+	return model.Record{NS: x.NS, Key: x.Key, Kind: kind}, err
+}
+
+// touches says whether an effect changes a record.
+func touches(x trace.Effect) bool { return x.Op == "replace" || x.Op == "splice" || x.Op == "delete" }
 
 // apply does what an effect does, and says what is odd about it.
 func (t table) apply(x trace.Effect) error {
-	k := key{x.NS, x.Key}
 	switch x.Op {
 	case "setcluster", "setoffset":
+		return nil
 	case "clearall":
 		clear(t)
+		return nil
 	case "clear":
-		for k := range t {
-			if k.ns == x.NS {
-				delete(t, k)
+		for r := range t {
+			if r.NS == x.NS {
+				delete(t, r)
 			}
 		}
+		return nil
+	}
+	r, err := recordOf(x)
+	if err != nil {
+		return fmt.Errorf("changes %w, which no command of the history makes", err)
+	}
+	state, err := hex.DecodeString(x.State)
+	if err != nil {
+		return fmt.Errorf("writes the state %q", x.State)
+	}
+	switch x.Op {
 	case "delete":
-		if x.Identity != throttleIdentity {
-			return fmt.Errorf("deletes a record of identity %q, which no command of the history makes", x.Identity)
-		}
-		delete(t, k)
+		delete(t, r)
+		return nil
 	case "replace":
-		state, err := hex.DecodeString(x.State)
-		if err != nil || len(state) != 8 || x.Identity != throttleIdentity {
-			return fmt.Errorf("writes the state %q of identity %q, which is no tat", x.State, x.Identity)
+	case "splice":
+		old := t[r].bytes
+		if x.Drop < 0 || x.Cut < 0 || x.Drop+x.Cut > len(old) {
+			return fmt.Errorf("drops %d and cuts %d bytes of a state of %d", x.Drop, x.Cut, len(old))
 		}
-		tat := binary.LittleEndian.Uint64(state)
-		if tat > math.MaxInt64 || int64(tat) != x.Expiry {
-			return fmt.Errorf("writes the tat %d with the expiry %d", tat, x.Expiry)
-		}
-		t[k] = int64(tat)
+		state = append(slices.Clone(old[x.Drop:len(old)-x.Cut]), state...)
 	default:
 		return fmt.Errorf("has the effect %q, which no command of the history makes", x.Op)
 	}
-	return nil
-}
-
-// state of a key.
-func (t table) state(k key) model.State {
-	if tat, ok := t[k]; ok {
-		return model.At(tat)
+	w := held{bytes: state, expiry: x.Expiry}
+	if r.Kind != model.IDs {
+		if w.state, err = r.Kind.Decode(state, x.Expiry); err != nil {
+			err = fmt.Errorf("writes a state of identity %q: %w", x.Identity, err)
+		}
 	}
-	return model.State{}
+	t[r] = w
+	return err
 }
 
-// version is a key's state from an index on.
+// cleared are the records that a clear effect takes away.
+func (t table) cleared(x trace.Effect) (all []model.Record) {
+	for r := range t {
+		if x.Op == "clearall" || x.Op == "clear" && r.NS == x.NS {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// version is a record's state from an index on.
 type version struct {
-	entry *entry // that made it; nil: the key has never been written
+	entry *entry // that made it; nil: the record has never been written
 	state model.State
 }
 
-// versions are the states of all keys over the lineage.
-func (e *evidence) versions() map[key][]version {
-	all := map[key][]version{}
+// versions are the states of all records over the lineage.
+type versions struct {
+	of    map[model.Record][]version
+	kinds kinds
+}
+
+func (e *evidence) versions() versions {
+	all := versions{map[model.Record][]version{}, kinds{}}
 	t := table{}
 	for _, x := range e.lineage {
-		var changed []key
+		var changed []model.Record
 		for _, f := range x.Effects {
-			if f.Op == "clear" || f.Op == "clearall" {
-				for k := range t {
-					if f.Op == "clearall" || k.ns == f.NS {
-						changed = append(changed, k)
-					}
-				}
-			} else if f.Op == "replace" || f.Op == "delete" {
-				changed = append(changed, key{f.NS, f.Key})
+			changed = append(changed, t.cleared(f)...)
+			if r, err := recordOf(f); touches(f) && err == nil {
+				changed = append(changed, r)
+				all.kinds.note(r)
 			}
 			t.apply(f) // what is odd is the witness's to say
 		}
-		for _, k := range changed {
-			v := version{x, t.state(k)}
-			if old := all[k]; len(old) > 0 && old[len(old)-1].entry == x {
+		for _, r := range changed {
+			v := version{x, t[r].state}
+			if old := all.of[r]; len(old) > 0 && old[len(old)-1].entry == x {
 				old[len(old)-1] = v
 				continue
 			}
-			all[k] = append(all[k], v)
+			all.of[r] = append(all.of[r], v)
 		}
 	}
 	return all

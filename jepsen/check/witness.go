@@ -8,13 +8,13 @@ import (
 
 	"limitd/jepsen/check/model"
 	"limitd/jepsen/history"
-	"limitd/trace"
 )
 
 // checkWitness replays all decisions through the model, in the order of the entries
 // that they are in, a round without effect behind the entry that it was decided on:
 //
 //	each answer = the model's, in every field, for the state so far and the time of the round
+//	a call under an ID that is known is answered as the first one, or refused if it is another call
 //	after each entry, the state that its effects make = the state that its calls make
 //	(term, round) grows along that order, and one node leads a term
 //	a round is decided on the entry before it
@@ -25,20 +25,17 @@ import (
 // the order and the times, which monotone and over-admission-wall judge; an entry
 // without a round (a tick, a setting) must not touch a key.
 func checkWitness(e *evidence, r *result) {
-	w := witness{e: e, r: r, model: states{}, effects: table{}}
+	w := witness{e: e, r: r, model: newReplay(), effects: table{}}
 	w.order()
 	w.replay()
 	e.realTime(r, "later in the order", func(d *decision) int64 { return int64(d.order) })
 	w.replies()
 }
 
-// states is what calls make.
-type states map[key]model.State
-
 type witness struct {
 	e       *evidence
 	r       *result
-	model   states
+	model   replay // what calls make
 	effects table
 }
 
@@ -64,11 +61,14 @@ func (w *witness) order() {
 
 // replay goes through the entries, and the rounds between them.
 func (w *witness) replay() {
-	agreed := w.e.agreed()
+	agreed, refused := w.e.agreed(), w.e.refused
 	next := 0
-	advance := func(stop func(*round) bool) map[key]bool {
-		touched := map[key]bool{}
+	advance := func(stop func(*round) bool) map[model.Record]bool {
+		touched := map[model.Record]bool{}
 		for ; next < len(agreed) && !stop(agreed[next].round); next++ {
+			for ; len(refused) > 0 && refused[0].order <= next; refused = refused[1:] {
+				w.decide(refused[0], touched)
+			}
 			w.decide(agreed[next], touched)
 		}
 		return touched
@@ -82,12 +82,11 @@ func (w *witness) replay() {
 		last = x.Index
 		touched := advance(func(y *round) bool { return y != x.round })
 		for _, f := range x.Effects {
-			if f.Op == "clear" || f.Op == "clearall" {
-				for k := range w.effects {
-					touched[k] = true
-				}
-			} else if f.Key != "" || f.Op == "replace" || f.Op == "delete" {
-				touched[key{f.NS, f.Key}] = true
+			for _, r := range w.effects.cleared(f) {
+				touched[r] = true
+			}
+			if r, err := recordOf(f); touches(f) && err == nil {
+				touched[r] = true
 			}
 			if err := w.effects.apply(f); err != nil {
 				w.r.bad(Example{Says: fmt.Sprintf("entry %d %v", x.Index, err), Key: key{f.NS, f.Key}.String(), Node: x.Node, Rows: lines(x.row)})
@@ -96,6 +95,9 @@ func (w *witness) replay() {
 		w.compare(x, touched)
 	}
 	idle(last)
+	for _, d := range refused {
+		w.decide(d, map[model.Record]bool{})
+	}
 	if next < len(agreed) {
 		x := agreed[next].row
 		w.r.bad(Example{Says: fmt.Sprintf("a round was decided on entry %d, which never took effect", x.Base), Node: x.Node, Rows: lines(x)})
@@ -103,124 +105,67 @@ func (w *witness) replay() {
 }
 
 // compare the state that the entry's effects make with the one that its calls make.
-func (w *witness) compare(x *entry, touched map[key]bool) {
-	for _, k := range slices.SortedFunc(maps.Keys(touched), func(a, b key) int { return compareKeys(a, b) }) {
+func (w *witness) compare(x *entry, touched map[model.Record]bool) {
+	for _, r := range slices.SortedFunc(maps.Keys(touched), compareRecords) {
 		w.r.Checked++
-		of := w.effects.state(k)
-		if m := w.model[k]; !of.Equal(m, x.At) {
-			rows := lines(x.row)
-			if x.round != nil {
-				rows = append(rows, x.round.row.String())
+		says := ""
+		if r.Kind == model.IDs {
+			says = w.compareID(x, r)
+		} else {
+			of, m := w.effects[r].state, w.model.states[r]
+			if !r.Kind.Same(of, m, x.At) {
+				says = fmt.Sprintf("means nothing in %d ns by the entry's effects, and in %d ns by the decisions", r.Kind.Left(of, x.At), r.Kind.Left(m, x.At))
+				w.model.states[r] = of // each mistake once
 			}
-			w.r.bad(Example{
-				Says: fmt.Sprintf("after entry %d the key is full in %d ns by the entry's effects, and in %d ns by the decisions", x.Index, of.Debt(x.At), m.Debt(x.At)),
-				Key:  k.String(), Node: x.Node, Rows: rows,
-			})
-			w.model[k] = of // each mistake once
 		}
+		if says == "" {
+			continue
+		}
+		rows := lines(x.row)
+		if x.round != nil {
+			rows = append(rows, x.round.row.String())
+		}
+		w.r.bad(Example{Says: fmt.Sprintf("after entry %d the record of algorithm %d, period %d ns, %s", x.Index, r.Kind.Algorithm, r.Kind.Period, says), Key: key{r.NS, r.Key}.String(), Node: x.Node, Rows: rows})
 	}
+}
+
+// compareID: what was charged under an ID is remembered until it is over, and nothing else.
+func (w *witness) compareID(x *entry, r model.Record) string {
+	over := int64(0)
+	if ch := w.model.charges[idOf(r)]; ch != nil && ch.Over > x.At {
+		over = ch.Over
+	}
+	of := w.effects[r].expiry
+	if of <= x.At {
+		of = 0
+	}
+	if of == over {
+		return ""
+	}
+	return fmt.Sprintf("of an ID, is kept until %d by the entry's effects, and until %d by the decisions (0: not at all)", of, over)
+}
+
+func compareRecords(a, b model.Record) int {
+	return cmp.Or(compareKeys(key{a.NS, a.Key}, key{b.NS, b.Key}), cmp.Compare(int64(a.Kind.Algorithm), int64(b.Kind.Algorithm)), cmp.Compare(a.Kind.Period, b.Kind.Period))
 }
 
 func compareKeys(a, b key) int {
-	if a.ns != b.ns {
-		return cmp.Compare(int64(a.ns), int64(b.ns))
-	}
-	switch {
-	case a.name < b.name:
-		return -1
-	case a.name > b.name:
-		return 1
-	}
-	return 0
+	return cmp.Or(cmp.Compare(int64(a.ns), int64(b.ns)), cmp.Compare(a.name, b.name))
 }
 
 // decide replays one decision.
-func (w *witness) decide(d *decision, touched map[key]bool) {
+func (w *witness) decide(d *decision, touched map[model.Record]bool) {
 	w.r.Checked++
-	want, keys := answer(w.model.state, d.call, d.row.At)
-	for k, s := range keys {
-		w.model[k] = s
-		touched[k] = true
+	want, err := model.Decide(d.call, d.row.At, w.e.idTTL(), &w.model)
+	why := want.Differs(d.call)
+	if err != nil {
+		why = err.Error()
 	}
-	if d.call.Op == "flush" || d.call.Op == "flushall" {
-		for k := range w.model {
-			if d.call.Op == "flushall" || k.ns == d.call.NS {
-				delete(w.model, k)
-				touched[k] = true
-			}
-		}
+	d.made = want.At
+	w.model.take(d.call, want.Change, func(r model.Record) { touched[r] = true })
+	if why != "" {
+		w.r.bad(d.example(fmt.Sprintf("term %d, round %d, call %d, at %d: %s", d.row.Term, d.row.Round, d.seq, d.row.At, why)))
 	}
-	if why := want.differs(d.call); why != "" {
-		x := Example{Says: fmt.Sprintf("term %d, round %d, call %d, at %d: %s", d.row.Term, d.row.Round, d.seq, d.row.At, why), Key: key{d.call.NS, d.call.Key}.String(), Node: d.row.Node, Rows: lines(d.row)}
-		if d.op != nil {
-			x.Events = d.op.events()
-		}
-		w.r.bad(x)
-	}
-}
-
-func (t states) state(k key) model.State { return t[k] }
-
-// expected is what a call must be answered.
-type expected struct {
-	take bool
-	model.Answer
-	n int64
-}
-
-// answer is the model's answer to a call, and the states of keys that it changes.
-func answer(state func(key) model.State, c *trace.Call, now int64) (expected, map[key]model.State) {
-	k := key{c.NS, c.Key}
-	if c.Op == "take" {
-		a, s := state(k).Take(now, model.Call{Interval: c.Interval, Burst: c.Burst, Cost: c.Cost})
-		return expected{take: true, Answer: a}, map[key]model.State{k: s}
-	}
-	x := expected{}
-	if c.Op == "flush" || c.Op == "flushall" {
-		return x, nil
-	}
-	longest := int64(0)
-	gone := map[key]model.State{}
-	see := func(k key) {
-		s := state(k)
-		if _, ok := gone[k]; ok && c.Op == "reset" {
-			return // named twice
-		}
-		if s.Holds(now) {
-			x.n++
-			longest = max(longest, s.Debt(now))
-		}
-		gone[k] = model.State{}
-	}
-	see(k)
-	for _, m := range c.More {
-		see(key{c.NS, m})
-	}
-	switch c.Op {
-	case "reset":
-		return x, gone
-	case "ttl":
-		x.n = longest
-		if longest == 0 {
-			x.n = -2
-		}
-	}
-	return x, nil
-}
-
-// differs says how the decision is not what is expected; empty: it is.
-func (x expected) differs(c *trace.Call) string {
-	if !x.take {
-		if c.N != x.n {
-			return fmt.Sprintf("%s answers %d, the model %d", c.Op, c.N, x.n)
-		}
-		return ""
-	}
-	got := model.Answer{Allowed: c.Allowed, Remaining: c.Remaining, Retry: c.Retry, Reset: c.Reset}
-	if got != x.Answer {
-		return fmt.Sprintf("take of %d from %d with an interval of %d ns: decided %+v, the model %+v", c.Cost, c.Burst, c.Interval, got, x.Answer)
-	}
-	return ""
 }
 
 // replies: what clients were told.

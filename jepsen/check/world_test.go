@@ -33,6 +33,9 @@ type world struct {
 	nodes  []*simNode
 	tag    uint64
 
+	again []*named         // calls with IDs
+	made  map[uint64]int64 // by tag: the time of the decision that a repeated answer is of
+
 	leader  *simNode // nil: an election
 	term    uint64
 	epoch   int // of the leader
@@ -63,6 +66,7 @@ type simNode struct {
 	up      bool
 	rows    []trace.Row
 	table   map[string]int64
+	records records
 	applied uint64 // index
 	next    int    // of the log
 	receipt [2]int64
@@ -85,6 +89,9 @@ type asked struct {
 	cost            int64
 	over            bool
 	call            trace.Call
+	at              int64  // when it was decided
+	named, repeat   *named // it has an ID; it is a call that was made before
+	tries           int
 }
 
 type timed struct {
@@ -116,18 +123,18 @@ func (w *world) between(a, b int64) int64 { return a + w.r.Int64N(b-a) }
 
 // simulate makes a run of about perSecond*seconds operations.
 func simulate(seed uint64, bug string, seconds int64, perSecond int) *world {
-	w := &world{r: rand.New(rand.NewPCG(seed, 77)), bug: bug, until: seconds * 1000 * ms, offset: epochOffset, round: map[*simNode]uint64{}, chain: trace.Hash(0)}
+	w := &world{r: rand.New(rand.NewPCG(seed, 77)), bug: bug, until: seconds * 1000 * ms, offset: epochOffset, round: map[*simNode]uint64{}, made: map[uint64]int64{}, chain: trace.Hash(0)}
 	w.limits = map[string][3]int64{"hot:0": {19, 60, 1}, "hot:1": {9, 100, 3}, "budget:0": {1999, 1, 86400}}
 	for i := range 8 {
 		w.limits["warm:"+strconv.Itoa(i)] = [3]int64{5, 12, 3}
 	}
 	for i := range 3 {
-		n := &simNode{id: "n" + strconv.Itoa(i+1), up: true, table: map[string]int64{}}
+		n := &simNode{id: "n" + strconv.Itoa(i+1), up: true, table: map[string]int64{}, records: records{}}
 		w.nodes = append(w.nodes, n)
 		w.run.Nodes = append(w.run.Nodes, n.id)
 		w.write(n, trace.Row{Kind: trace.Start, PID: 1 + i})
 	}
-	w.run.Seed, w.run.HeartbeatNS, w.run.Members = seed, 300*ms, w.run.Nodes
+	w.run.Seed, w.run.HeartbeatNS, w.run.IDTTLNS, w.run.Members = seed, 300*ms, 3000*ms, w.run.Nodes
 	w.note()
 	w.elect(w.nodes[0])
 	const workers = 8

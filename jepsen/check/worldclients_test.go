@@ -18,8 +18,12 @@ func (w *world) ask(worker, process int, gap int64) {
 	if w.r.IntN(2) == 0 {
 		k = "warm:" + strconv.Itoa(w.r.IntN(8))
 	}
-	w.tag++
 	o := &asked{worker: worker, process: process, node: w.nodes[w.r.IntN(3)], key: k, op: "take"}
+	if w.r.IntN(5) < 2 {
+		w.send(o, gap)
+		return
+	}
+	w.tag++
 	l := w.limits[k]
 	cmd := []string{"CL.THROTTLE", k, fmt.Sprint(l[0]), fmt.Sprint(l[1]), fmt.Sprint(l[2])}
 	f := "take"
@@ -43,11 +47,23 @@ func (w *world) ask(worker, process int, gap int64) {
 	if o.op == "take" {
 		cmd = append(cmd, fmt.Sprint(o.cost))
 	}
-	o.event = history.Event{Type: history.Invoke, Process: process, Time: w.now, F: f, Tag: w.tag, Node: o.node.id, Key: k, Cmd: cmd}
-	o.call = trace.Call{Tag: w.tag, Op: o.op, Key: k}
+	o.call = trace.Call{Op: o.op, Key: k}
 	if o.op == "take" {
 		o.call.Algorithm, o.call.Interval, o.call.Burst, o.call.Cost = 1, l[2]*1e9/l[1], l[0]+1, o.cost
 	}
+	w.invoke(o, f, cmd, gap)
+}
+
+// send sends a call of a key with limits.
+func (w *world) send(o *asked, gap int64) {
+	w.tag++
+	f, cmd := w.limited(o)
+	w.invoke(o, f, cmd, gap)
+}
+
+func (w *world) invoke(o *asked, f string, cmd []string, gap int64) {
+	o.call.Tag = w.tag
+	o.event = history.Event{Type: history.Invoke, Process: o.process, Time: w.now, F: f, Tag: w.tag, Node: o.node.id, Key: o.key, Cmd: cmd}
 	w.events = append(w.events, o.event)
 	w.after(w.between(ms/20, ms/4), func() {
 		if !o.node.up {
@@ -73,6 +89,9 @@ func (w *world) pace(o *asked, gap int64) {
 		if o.event.Type == history.Info {
 			process += 8
 		}
+		if w.repeatIt(o, process, gap) {
+			return
+		}
 		w.after(max(0, due-w.now), func() { w.ask(o.worker, process, gap) })
 	}
 	w.after(ms/2, wait)
@@ -90,8 +109,12 @@ func (w *world) end(o *asked, t history.Type, says string) {
 	if t == history.OK {
 		c := o.call
 		e.Error = ""
-		switch o.op {
-		case "take":
+		switch {
+		case c.Status == "err":
+			e.Type, e.Error = history.Fail, "ERR ID was used for another call"
+		case o.op == "take" && c.Limit != "" || o.op == "takeall":
+			e.Reply = w.replyOf(&c, o.at)
+		case o.op == "take":
 			limited, retry := int64(0), int64(-1)
 			if !c.Allowed {
 				limited = 1
@@ -100,7 +123,7 @@ func (w *world) end(o *asked, t history.Type, says string) {
 				}
 			}
 			e.Reply = []any{limited, c.Burst, c.Remaining, retry, (c.Reset + 1e9 - 1) / 1e9}
-		case "ttl":
+		case o.op == "ttl":
 			n := c.N
 			if n > 0 {
 				n = (n + 1e6 - 1) / 1e6

@@ -1,8 +1,6 @@
 package check
 
 import (
-	"encoding/binary"
-	"encoding/hex"
 	"fmt"
 	"hash/fnv"
 
@@ -64,7 +62,7 @@ func (w *world) commit(r trace.Row, void bool) uint64 {
 
 // catchUp lets a node apply what is in the log.
 func (w *world) catchUp(n *simNode) {
-	if !n.up || w.bug == "out-of-touch" && n == w.nodes[2] && n != w.leader && w.now > 3000*ms && w.now < 9000*ms {
+	if !n.up || (w.bug == "out-of-touch" || w.bug == "takeall-out-of-touch") && n == w.nodes[2] && n != w.leader && w.now > 3000*ms && w.now < 9000*ms {
 		return
 	}
 	for ; n.next < len(w.log); n.next++ {
@@ -73,13 +71,7 @@ func (w *world) catchUp(n *simNode) {
 		n.applied = x.where
 		if x.row.Outcome == "applied" {
 			for _, f := range x.row.Effects {
-				switch f.Op {
-				case "replace":
-					b, _ := hex.DecodeString(f.State)
-					n.table[f.Key] = int64(binary.LittleEndian.Uint64(b))
-				case "delete":
-					delete(n.table, f.Key)
-				}
+				n.apply(f)
 			}
 		}
 	}
@@ -144,7 +136,7 @@ func (w *world) trouble() {
 
 // restart brings a node back: from a snapshot, and the log behind it.
 func (w *world) restart(n *simNode) {
-	n.up, n.table, n.applied, n.fence = true, map[string]int64{}, 0, 0
+	n.up, n.table, n.records, n.applied, n.fence = true, map[string]int64{}, records{}, 0, 0
 	w.note()
 	w.write(n, trace.Row{Kind: trace.Start, PID: 9})
 	from := 0
@@ -161,12 +153,7 @@ func (w *world) restart(n *simNode) {
 				if x.row.Outcome != "applied" {
 					break
 				}
-				if f.Op == "replace" {
-					b, _ := hex.DecodeString(f.State)
-					n.table[f.Key] = int64(binary.LittleEndian.Uint64(b))
-				} else if f.Op == "delete" {
-					delete(n.table, f.Key)
-				}
+				n.apply(f)
 			}
 		}
 		x := w.log[from-1].row

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"encoding/binary"
 	"encoding/hex"
 	"maps"
@@ -13,7 +14,7 @@ import (
 // arrive: the node answers alone, or sends it to the leader.
 func (w *world) arrive(o *asked) {
 	n := o.node
-	if n == w.leader && !w.busy || n != w.leader && n.heard > 0 && w.now-n.heard < 300*ms || w.bug == "out-of-touch" && n.heard > 0 {
+	if n == w.leader && !w.busy || n != w.leader && n.heard > 0 && w.now-n.heard < 300*ms || (w.bug == "out-of-touch" || w.bug == "takeall-out-of-touch") && n.heard > 0 {
 		now := w.clusterTime()
 		if n != w.leader {
 			gone := w.now - n.receipt[1]
@@ -23,15 +24,19 @@ func (w *world) arrive(o *asked) {
 			}
 		}
 		c := o.call
-		w.answer(maps.Clone(n.table), &c, now)
-		alone := c.Op == "take" && !c.Allowed && (c.Retry == -1 || c.Retry >= 20*ms)
+		w.answer(maps.Clone(n.table), maps.Clone(n.records), &c, now)
+		takes := c.Op == "take" || c.Op == "takeall"
+		alone := takes && !c.Allowed && (c.Retry == -1 || c.Retry >= 20*ms)
 		if n == w.leader {
-			alone = c.Op == "take" && c.Cost >= 0 && (!c.Allowed || c.Cost == 0) || c.Op == "exists" || c.Op == "ttl"
-		} else if c.Op != "take" || c.Cost <= 0 || n.applied < n.fence && w.bug != "no-fence" && w.bug != "out-of-touch" {
+			alone = takes && c.Cost >= 0 && (!c.Allowed || c.Op == "take" && c.Cost == 0 || c.Peek) || c.Op == "exists" || c.Op == "ttl"
+		} else if !takes || c.Peek || c.Op == "take" && c.Cost <= 0 || n.applied < n.fence && w.bug != "no-fence" && w.bug != "out-of-touch" && w.bug != "takeall-out-of-touch" {
 			alone = false
 		}
-		if alone {
-			o.call = c
+		if w.bug == "takeall-out-of-touch" && c.Op != "takeall" && n != w.leader {
+			alone = false
+		}
+		if alone && c.ID == "" {
+			o.call, o.at = c, now
 			w.write(n, trace.Row{Kind: trace.Local, At: now, Index: n.applied, Upto: n.applied, Leading: n == w.leader, Calls: []trace.Call{c}})
 			w.after(w.between(ms/20, ms/4), func() { w.end(o, history.OK, "") })
 			return
@@ -76,12 +81,13 @@ func (w *world) decide() {
 	w.waiting = nil
 	w.round[n]++
 	r := trace.Row{Kind: trace.Round, Term: w.term, Round: w.round[n], Base: w.last, At: w.clusterTime()}
-	view := maps.Clone(n.table)
+	view, recs := maps.Clone(n.table), maps.Clone(n.records)
 	must := false
 	touched := map[string]bool{}
 	for _, o := range tasks {
 		before, had := view[o.key]
-		w.answer(view, &o.call, r.At)
+		o.at = r.At
+		w.answer(view, recs, &o.call, r.At)
 		if after, has := view[o.key]; has != had || after != before {
 			touched[o.key] = true
 		}
@@ -99,7 +105,10 @@ func (w *world) decide() {
 			effects = append(effects, trace.Effect{Op: "delete", Key: k, Identity: "01"})
 		}
 	}
-	slices.SortFunc(effects, func(a, b trace.Effect) int { return compareKeys(key{0, a.Key}, key{0, b.Key}) })
+	effects = append(effects, recs.effects(n.records)...)
+	slices.SortFunc(effects, func(a, b trace.Effect) int {
+		return cmp.Or(compareKeys(key{a.NS, a.Key}, key{b.NS, b.Key}), cmp.Compare(a.Identity, b.Identity))
+	})
 	finish := func() {
 		for _, o := range tasks {
 			if o.cost < 0 || o.op == "reset" {
@@ -160,10 +169,24 @@ func (w *world) decide() {
 }
 
 // answer is the limiter of this world.
-func (w *world) answer(table map[string]int64, c *trace.Call, now int64) {
+func (w *world) answer(table map[string]int64, recs records, c *trace.Call, now int64) {
 	c.Status = "ok"
+	switch {
+	case c.Op == "takeall":
+		w.answerAll(recs, c, now)
+		return
+	case c.Limit != "":
+		w.answerLimit(recs, c, now)
+		return
+	}
 	tat, ok := table[c.Key]
 	debt := max(0, tat-now)
+	for _, n := range recs.of(c.Key) {
+		if debt = max(debt, recs[n].expiry-now); c.Op == "reset" {
+			delete(recs, n)
+		}
+		ok = true
+	}
 	c.N = 0
 	if ok && debt > 0 {
 		c.N = 1

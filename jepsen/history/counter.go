@@ -167,7 +167,7 @@ func throttleReply(e Event) []int64 {
 
 // settle makes a denial a failure: an add that did not happen.
 func settle(e Event) Event {
-	if r := throttleReply(e); r != nil && r[0] == 1 {
+	if denied(e) {
 		e.Type, e.Error = Fail, "denied"
 	}
 	return e

@@ -82,6 +82,7 @@ type Run struct {
 	Nodes       []string          `json:"nodes"`
 	Members     []string          `json:"members"`             // at the end, all of them running
 	HeartbeatNS int64             `json:"heartbeat_ns"`        // of the nodes
+	IDTTLNS     int64             `json:"id_ttl_ns,omitempty"` // for how long they remember an ID; 0: 60 s
 	Started     string            `json:"started"`             // RFC 3339
 	Duration    int64             `json:"duration"`            // ns
 	Settings    string            `json:"settings"`            // of the nodes' configuration, TOML

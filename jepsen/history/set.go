@@ -28,7 +28,7 @@ func writeSet(dir string, events []Event) error {
 	}
 	var text []string
 	for _, e := range asked(events) {
-		if t, ok := readThrottle(e.Cmd); ok && t.quantity > 0 {
+		if addsTo(e.Cmd) {
 			text = append(text, settle(e).operation(":add", strconv.FormatUint(e.Tag, 10)))
 		}
 	}
@@ -103,7 +103,8 @@ func readAudit(dir string, nodes []string) (*audit, error) {
 
 func (a *audit) round(r trace.Row) {
 	for _, c := range r.Calls {
-		if c.Tag != 0 && c.Op == "take" && c.Cost > 0 && c.Allowed {
+		several := slices.ContainsFunc(c.Parts, func(p trace.Part) bool { return p.Cost > 0 })
+		if c.Tag != 0 && c.Allowed && !c.Peek && c.ID == "" && (c.Op == "take" && c.Cost > 0 || c.Op == "takeall" && several) {
 			a.charged[r.Digest] = append(a.charged[r.Digest], c.Tag)
 		}
 	}

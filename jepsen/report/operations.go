@@ -3,6 +3,7 @@ package report
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"limitd/jepsen/history"
@@ -12,8 +13,8 @@ import (
 type outcome int
 
 const (
-	allowed  outcome = iota // charged, peeked at or given back: CL.THROTTLE said 0
-	denied                  // CL.THROTTLE said 1
+	allowed  outcome = iota // charged, peeked at or given back: CL.THROTTLE said 0, an RL command 1
+	denied                  // the opposite
 	answered                // another command's answer
 	failed                  // certainly not charged
 	indoubt                 // perhaps charged; also what never ended
@@ -64,16 +65,27 @@ func (o *op) outcome() outcome {
 		return indoubt
 	}
 	list, ok := o.end.Reply.([]any)
-	if !ok || len(list) != 5 {
+	if !ok || len(list) == 0 {
 		return answered
 	}
-	switch n, _ := list[0].(json.Number); n {
-	case "0":
+	yes, no := json.Number("0"), json.Number("1")
+	if o.underLimits() {
+		yes, no = no, yes
+	} else if len(list) != 5 {
+		return answered
+	}
+	switch list[0] {
+	case yes:
 		return allowed
-	case "1":
+	case no:
 		return denied
 	}
 	return answered
+}
+
+// underLimits says that the command names limit expressions.
+func (o *op) underLimits() bool {
+	return len(o.begin.Cmd) > 0 && slices.Contains([]string{"RL.TAKE", "RL.PEEK", "RL.REFUND", "RL.TAKEALL"}, strings.ToUpper(o.begin.Cmd[0]))
 }
 
 // said is the reply or the error, in few words.

@@ -23,6 +23,9 @@ const program = "limitd/cmd/limitd"
 // labFlags are those with which the lab starts a node (serve's hidden ones).
 var labFlags = []string{"trace", "snapshot-every"}
 
+// labSetting is one of the lab's that not every limitd knows.
+const labSetting = "id_ttl"
+
 // WantsOlder says that some nemesis of the options needs an older binary.
 func (o Options) WantsOlder() bool {
 	wanted, _ := nemesis.Find(o.Nemeses)
@@ -132,6 +135,9 @@ func fit(dir, commit string) error {
 		if _, err := git(dir, "grep", "-q", `"`+f+`"`, commit, "--", ":(top)cmd/limitd/"); err != nil {
 			return fmt.Errorf("limitd of %.10s does not know serve --%s", commit, f)
 		}
+	}
+	if _, err := git(dir, "grep", "-q", labSetting, commit, "--", ":(top)cmd/limitd/"); err != nil {
+		return fmt.Errorf("limitd of %.10s does not know limits.%s", commit, labSetting)
 	}
 	formats := [2]string{}
 	for i, c := range []string{commit, "HEAD"} {

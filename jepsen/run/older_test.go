@@ -38,7 +38,7 @@ func repository(t *testing.T, commits ...map[string]string) string {
 const (
 	serve  = "cmd/limitd/serve.go"
 	format = "trace/FORMAT.md"
-	knows  = `package main; var flags = []string{"trace", "snapshot-every"}`
+	knows  = `package main; var flags = []string{"trace", "snapshot-every"}; const setting = "id_ttl"`
 )
 
 // The default is the newest commit that makes a difference: neither a test nor a text does.

@@ -37,7 +37,12 @@ election = "300ms"
 lease = "300ms"
 [limits]
 min_free_disk = "1MiB"
+id_ttl = "8s"
 `
+
+// idTTL is limits.id_ttl: so short that IDs are forgotten within a run, and longer than
+// clients repeat.
+const idTTL = 8 * time.Second
 
 // snapshots of the nodes: so many that each run sees some, and a node that was away for
 // seconds needs one.
@@ -75,7 +80,7 @@ func Run(o Options) (err error) {
 	}
 	defer func() { err = errors.Join(err, r.lab.Close()) }()
 	meta := history.Run{
-		Seed: o.Seed, Profile: o.Profile, Commit: commit(), Mode: "netns", HeartbeatNS: int64(heartbeat),
+		Seed: o.Seed, Profile: o.Profile, Commit: commit(), Mode: "netns", HeartbeatNS: int64(heartbeat), IDTTLNS: int64(idTTL),
 		Started: time.Now().UTC().Format(time.RFC3339), Settings: settings, Replay: o.replay(), Gates: o.gates(),
 		Previous: o.previous(),
 	}

@@ -25,7 +25,7 @@ func answer(c *trace.Call, now int64, look func(key string) model.State) (trace.
 			if _, twice := changed[key]; twice {
 				continue
 			}
-			if s.Holds(now) {
+			if s.Debt(now) > 0 {
 				want.N++
 			}
 			if c.Op == "reset" {

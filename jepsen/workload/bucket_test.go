@@ -3,12 +3,14 @@ package workload
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"limitd/algo"
 	"limitd/jepsen/history"
 )
 
@@ -16,6 +18,67 @@ import (
 type bucket struct {
 	mu  sync.Mutex
 	tat map[string]time.Time
+
+	records map[string]limited1 // by key and identity
+}
+
+// limited1 is a record of a limit.
+type limited1 struct {
+	state  []byte
+	expiry int64
+}
+
+// take decides on a limit as the nodes do, and returns what keeps it.
+func (b *bucket) take(key, expr, cost string) (algo.Verdict, func()) {
+	l, err := algo.Parse(expr)
+	n, bad := strconv.ParseInt(cost, 10, 64)
+	if err != nil || bad != nil {
+		panic(fmt.Sprint(err, bad))
+	}
+	at := key + string(l.Ident())
+	now, old := time.Now().UnixNano(), b.records[at]
+	if old.expiry <= now {
+		old.state = nil
+	}
+	v, e := l.Decide(old.state, now, 0, n, nil)
+	return v, func() {
+		switch e.Op {
+		case algo.Replace:
+			b.records[at] = limited1{e.State, e.Expiry}
+		case algo.Splice:
+			b.records[at] = limited1{append(slices.Clone(old.state[e.Drop:len(old.state)-e.Cut]), e.State...), e.Expiry}
+		}
+	}
+}
+
+// answerLimits answers the commands with limit expressions that charge.
+func (b *bucket) answerLimits(cmd []string) string {
+	pairs := pairsOf(cmd)
+	costs := make([]string, len(pairs))
+	for i := range costs {
+		costs[i] = "1"
+	}
+	if i := slices.Index(cmd, "COSTS"); i > 0 {
+		copy(costs, cmd[i+1:])
+	}
+	if i := slices.Index(cmd, "COST"); i > 0 {
+		costs[0] = cmd[i+1]
+	}
+	allowed := int64(1)
+	var keep []func()
+	for i, p := range pairs {
+		v, k := b.take(p.key, p.limit, costs[i])
+		if !v.Allowed {
+			allowed = 0
+		}
+		keep = append(keep, k)
+	}
+	if allowed == 1 && !slices.Contains(cmd, "PEEK") {
+		for _, k := range keep {
+			k()
+		}
+	}
+	return fmt.Sprintf("*1\r\n:%d\r\n", allowed)
 }
 
 func (b *bucket) answer(node string, cmd []string) string {
@@ -23,6 +86,9 @@ func (b *bucket) answer(node string, cmd []string) string {
 	defer b.mu.Unlock()
 	if cmd[0] == "DEL" {
 		delete(b.tat, cmd[1])
+	}
+	if cmd[0] == "RL.TAKE" || cmd[0] == "RL.TAKEALL" {
+		return b.answerLimits(cmd)
 	}
 	if cmd[0] != "PTTL" && cmd[0] != "CL.THROTTLE" {
 		return allow(node, cmd)
@@ -53,16 +119,24 @@ func TestAboutHalfOfTheTakesAreDenied(t *testing.T) {
 		workers int
 		rate    float64
 	}{{8, 200}, {12, 400}} {
-		b := &bucket{tat: map[string]time.Time{}}
+		b := &bucket{tat: map[string]time.Time{}, records: map[string]limited1{}}
 		denied, all := map[string]float64{}, map[string]float64{}
 		for _, e := range runFor(t, 10*time.Second, &fake{answer: b.answer}, Config{Seed: 1, Workers: tt.workers, Rate: tt.rate}) {
-			if e.Type != history.OK || e.F != "take" {
+			class, _, _ := strings.Cut(e.Key, ":")
+			no := int64(1)
+			switch {
+			case e.Type != history.OK:
+				continue
+			case e.F == "take-limit":
+				no = 0
+			case e.F == "takeall":
+				no, class = 0, "several"
+			case e.F != "take":
 				continue
 			}
-			class, _, _ := strings.Cut(e.Key, ":")
 			for _, c := range []string{"all", class} {
 				all[c]++
-				if e.Reply.([]any)[0] == int64(1) {
+				if e.Reply.([]any)[0] == no {
 					denied[c]++
 				}
 			}

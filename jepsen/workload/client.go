@@ -14,11 +14,13 @@ type client struct {
 	process []int // one for each call of its longest pipeline
 	conn    *conn // nil: none
 	node    string
+	asked   string // the node that was asked last
 }
 
 // ask sends calls to a node in one write, and records them and what becomes of them.
 func (c *client) ask(node string, calls []call) []outcome {
 	all := make([]outcome, len(calls))
+	c.asked = node
 	event := func(i int, t history.Type) history.Event {
 		return history.Event{Type: t, Process: c.process[i], F: calls[i].op.F, Tag: calls[i].tag, Node: node, NS: c.ns, Key: calls[i].key.Name}
 	}

@@ -7,6 +7,10 @@
 // on the other workers. When it asks does. Only the workers that wait as long as a
 // denial says are led by what they are told.
 //
+// The other half of it is under limit expressions ([Limited]), of all algorithms, one or
+// several at a time. A call that has an ID and no answer is repeated under it at another
+// node.
+//
 // A worker has one connection, to a node of its own, to any, or to the leader, and
 // does not wait for others: it asks when its time has come, and what it could not
 // send in time it does not make up for. In a pipeline it has several operations

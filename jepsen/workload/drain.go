@@ -73,12 +73,37 @@ func (c *client) everyKind(ctx context.Context, node string, i int) error {
 			}
 		}
 	}
+	return c.everyLimit(ctx, node, i)
+}
+
+// everyLimit asks a node for each operation on keys of each algorithm.
+func (c *client) everyLimit(ctx context.Context, node string, i int) error {
+	r := rand.New(rand.NewPCG(c.w.c.Seed, 950+uint64(i)))
+	own := keys{worker: (1 << 20) + i*crowd} // nobody's
+	for j := range limited {
+		k := own.ofClass(&limited[j], r)
+		if !k.alone {
+			k.more = []Key{own.ofClass(&limited[(j+1)%len(limited)], r)}
+		}
+		for o := range Limited {
+			op := &Limited[o]
+			if op.Make == nil || op.On != nil && !op.On(k) {
+				continue
+			}
+			cmd := op.Make(r, k)
+			if op.ID > 0 && !k.alone && cmd[len(cmd)-1] != "PEEK" { // what is not answered is asked again under it
+				cmd = append(cmd, "ID", fmt.Sprintf("drain-%d-%d-%d", i, j, o))
+			}
+			if err := c.insist(ctx, node, []call{c.w.call(op, k, cmd)}); err != nil {
+				return err
+			}
+		}
+	}
 	return nil
 }
 
 // everyKey reads the state of all keys through a node.
 func (c *client) everyKey(ctx context.Context, node string, used []Key) error {
-	peek := operation("peek")
 	for len(used) > 0 {
 		if c.ns != used[0].NS {
 			c.drop()
@@ -86,7 +111,8 @@ func (c *client) everyKey(ctx context.Context, node string, used []Key) error {
 		}
 		var calls []call
 		for len(used) > 0 && len(calls) < drainPipelined && used[0].NS == c.ns {
-			calls = append(calls, c.w.call(peek, used[0], used[0].throttle(0)))
+			op, cmd := used[0].look()
+			calls = append(calls, c.w.call(op, used[0], cmd))
 			used = used[1:]
 		}
 		if err := c.insist(ctx, node, calls); err != nil {

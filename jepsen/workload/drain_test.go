@@ -49,7 +49,7 @@ func TestTheEndReadsEveryKeyThroughEveryNode(t *testing.T) {
 			continue
 		}
 		decided[e.Node+" "+e.F+" "+strings.Split(e.Key, ":")[0]] = true
-		if e.F == "peek" {
+		if e.F == "peek" || e.F == "takeall" {
 			delete(missing, fmt.Sprint(e.Node, e.NS, e.Key))
 		}
 	}
@@ -57,6 +57,16 @@ func TestTheEndReadsEveryKeyThroughEveryNode(t *testing.T) {
 		t.Errorf("%d keys were not read through a node: %v", len(missing), missing)
 	}
 	for _, n := range []string{"n1", "n2", "n3"} {
+		for _, c := range limited {
+			for _, f := range []string{"take-limit", "peek-limit", "refund-limit", "ttl-limit"} {
+				if what := n + " " + f + " " + c.name; !decided[what] {
+					t.Errorf("nobody asked %s", what)
+				}
+			}
+			if what := n + " takeall " + c.name; !c.alone && !decided[what] {
+				t.Errorf("nobody asked %s", what)
+			}
+		}
 		for _, c := range classes {
 			for _, f := range []string{"take", "peek", "exists", "ttl", "type"} {
 				if what := n + " " + f + " " + c.name; !decided[what] {

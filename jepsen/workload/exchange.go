@@ -15,6 +15,7 @@ type call struct {
 	key Key
 	cmd []string
 	tag uint64
+	id  string // empty: none
 }
 
 // outcome is what became of a call.

@@ -22,8 +22,8 @@ type class struct {
 var classes = []class{
 	{name: "hot", share: 22, keys: 2, epoch: 2000, maxBurst: 19, count: 3, period: 1, heaviest: 21, refunds: true, resets: true},
 	{name: "warm", share: 40, keys: 16, epoch: 2000, maxBurst: 5, count: 3, period: 5, heaviest: 7, refunds: true, resets: true},
-	{name: "budget", share: 12, keys: 2, epoch: 400, maxBurst: 119, count: 1, period: 86400, heaviest: 20, refunds: true},
-	{name: "counter", share: 6, keys: 1, epoch: 400, maxBurst: 119, count: 1, period: 86400, heaviest: 20},
+	{name: "budget", share: 12, keys: 2, epoch: 400, maxBurst: 59, count: 1, period: 86400, heaviest: 20, refunds: true},
+	{name: "counter", share: 6, keys: 1, epoch: 400, maxBurst: 59, count: 1, period: 86400, heaviest: 20},
 	{name: "cold", share: 20, maxBurst: 2, count: 1, period: 60, heaviest: 4, refunds: true, resets: true},
 }
 
@@ -38,6 +38,10 @@ type Key struct {
 	class *class
 
 	sibling string // of the same worker; empty: none
+
+	limits []string // expressions; then it has no class
+	more   []Key    // that may be named together with it
+	alone  bool     // it is named by itself only
 }
 
 // keys draws one worker's keys.

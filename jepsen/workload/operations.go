@@ -14,10 +14,12 @@ type Operation struct {
 	Share int                                    // of 100
 	On    func(k Key) bool                       // keys it may be asked of; nil: any
 	Make  func(r *rand.Rand, k Key) []string     // the command
+	Past  func(r *rand.Rand, p past) []string    // in place of Make: the command is about a call that had an ID
+	ID    int                                    // how many of 100 have an ID
 	Error func(code string) (history.Type, bool) // what an error reply means, where that is not the usual; nil: the usual
 }
 
-// Operations are what the workload does. A command that limitd learns is tested by a
+// Operations are what the workload does, about half of the time; [Limited] is the other half. A command that limitd learns is tested by a
 // row here, and by a rule for its reply in package check. What a key is not for is a
 // take.
 var Operations = []Operation{
@@ -42,15 +44,20 @@ func take(r *rand.Rand, k Key) []string {
 }
 
 // operation finds a row.
-func operation(f string) *Operation {
-	return &Operations[slices.IndexFunc(Operations, func(o Operation) bool { return o.F == f })]
+func operation(f string) *Operation { return row(Operations, f) }
+
+// limitOperation finds a row of those with limit expressions.
+func limitOperation(f string) *Operation { return row(Limited, f) }
+
+func row(table []Operation, f string) *Operation {
+	return &table[slices.IndexFunc(table, func(o Operation) bool { return o.F == f })]
 }
 
-// drawOperation picks a row for a key.
-func drawOperation(r *rand.Rand, k Key) *Operation {
+// drawOperation picks a row for a key; the first one, if it is not for what was picked.
+func drawOperation(table []Operation, r *rand.Rand, k Key) *Operation {
 	n := r.IntN(100)
-	for i := range Operations {
-		o := &Operations[i]
+	for i := range table {
+		o := &table[i]
 		if n < o.Share && (o.On == nil || o.On(k)) {
 			return o
 		}
@@ -58,7 +65,7 @@ func drawOperation(r *rand.Rand, k Key) *Operation {
 			break
 		}
 	}
-	return operation("take")
+	return &table[0]
 }
 
 // uncharged are the codes of errors that say "certainly not charged".

@@ -36,6 +36,8 @@ type worker struct {
 	keys    keys
 	turn    int
 	pace    pace
+	ids     int    // how many calls had an ID
+	past    []past // the newest of them
 }
 
 func newWorker(w *Workload, index int) *worker {
@@ -79,7 +81,8 @@ func (k *worker) run(ctx context.Context) {
 			k.wait(ctx)
 			continue
 		}
-		k.send(k.draw())
+		calls := k.draw()
+		k.repeat(ctx, calls, k.send(calls))
 	}
 }
 
@@ -98,6 +101,9 @@ func (k *worker) send(calls []call) []outcome {
 // asked by more processes at a time than a crowd has workers, or all on one that is
 // the worker's alone.
 func (k *worker) draw() []call {
+	if k.r.IntN(2) == 0 {
+		return k.drawLimited()
+	}
 	n := 1
 	if k.r.IntN(10) == 0 {
 		n = 2 + k.r.IntN(pipelined-1)
@@ -111,7 +117,7 @@ func (k *worker) draw() []call {
 	drawn := map[string]bool{}
 	for {
 		drawn[key.Name] = true
-		op := drawOperation(k.r, key)
+		op := drawOperation(Operations, k.r, key)
 		calls = append(calls, k.w.call(op, key, op.Make(k.r, key)))
 		if len(calls) == n {
 			return calls

@@ -32,6 +32,9 @@ func asked(events []history.Event, workers int) map[int][]string {
 	all := map[int][]string{}
 	processes := workers*pipelined + drainers*drainPipelined
 	for _, e := range events {
+		if e.F == repeated.F {
+			continue
+		}
 		if w := e.Process % processes / pipelined; e.Type == history.Invoke && !habits[w%crowd].patient {
 			all[w] = append(all[w], strings.Join(e.Cmd, " "))
 		}
@@ -42,7 +45,7 @@ func asked(events []history.Event, workers int) map[int][]string {
 // A failing seed that asks something else the next time is no seed.
 func TestASeedAsksTheSameWhateverIsAnswered(t *testing.T) {
 	config := Config{Seed: 42, Workers: 10, Rate: 500}
-	quiet := asked(runFor(t, 3*time.Second, &fake{}, config), 10)
+	quiet := asked(runFor(t, 6*time.Second, &fake{}, config), 10)
 	var n atomic.Int64
 	moody := &fake{down: map[string]bool{"n3": true}, answer: func(node string, cmd []string) string {
 		switch n.Add(1) % 50 {
@@ -53,7 +56,7 @@ func TestASeedAsksTheSameWhateverIsAnswered(t *testing.T) {
 		}
 		return allow(node, cmd)
 	}}
-	other := asked(runFor(t, 3*time.Second, moody, config), 10)
+	other := asked(runFor(t, 6*time.Second, moody, config), 10)
 	if len(quiet) != 7 || len(other) != 7 { // three are patient
 		t.Fatalf("%d and %d workers asked, want 7 each", len(quiet), len(other))
 	}
@@ -206,6 +209,13 @@ func TestTheTablesAddUp(t *testing.T) {
 	}
 	if n != 100 {
 		t.Errorf("operations have %d shares of 100", n)
+	}
+	n = 0
+	for _, o := range Limited {
+		n += o.Share
+	}
+	if n != 100 || Limited[0].On != nil {
+		t.Errorf("operations with limits have %d shares of 100", n)
 	}
 	n = 0
 	for _, c := range classes {

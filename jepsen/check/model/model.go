@@ -3,10 +3,10 @@
 // certainty and not for speed, in integers without bounds, and shares nothing
 // with the limiter that it judges.
 //
-// The rules, for CL.THROTTLE key max_burst count period [quantity]:
+// # Buckets: CL.THROTTLE key max_burst count period [quantity], gcra, token, leaky
 //
-//	T     = floor(period * 10^9 / count) ns, the emission interval
-//	limit = max_burst + 1
+//	T     = period / count in ns, the emission interval: rounded down for CL.THROTTLE, up for the others
+//	limit = max_burst + 1; the burst, or the count; the queue + 1
 //	tau   = T * limit
 //	tat   the only state: when the bucket is full again; none if that has passed
 //	debt  = max(tat, now) - now
@@ -17,7 +17,10 @@
 //
 // A denied call stores nothing. The answer describes the state after the call:
 // remaining = floor((tau - debt')/T), from 0 to limit; reset = debt'; and of a
-// denial retry = debt + T*quantity - tau, or [Never] if quantity > limit.
+// denial retry = debt + T*quantity - tau, or [Never] if quantity > limit. A leaky
+// bucket names the debt before an allowed call as its delay.
+//
+// # Counters: fixed, sliding, log (counter.go), many limits at once and IDs (decide.go, id.go)
 package model
 
 import "math/big"
@@ -25,13 +28,21 @@ import "math/big"
 // Never is the wait of a call that can never pass.
 const Never = -1
 
-// State of a key: its tat, ns of cluster time; nil: none.
-type State struct{ tat *big.Int }
+// State of a record; the zero value: none.
+type State struct {
+	tat  *big.Int // of a bucket, ns of cluster time
+	kept []kept   // of a counter, oldest first; never modified
+}
 
-// At is the state with this tat.
-func At(tat int64) State { return State{big.NewInt(tat)} }
+// kept are units that a counter holds: of a log those that were admitted at a time, of a
+// sliding counter those of the window that begins then, of a fixed one those of the
+// window that ends then.
+type kept struct{ at, units int64 }
 
-// Call is one CL.THROTTLE, its limit as an interval (ns for one unit) and a burst
+// At is the state of a bucket with this tat.
+func At(tat int64) State { return State{tat: big.NewInt(tat)} }
+
+// Call is one call on a bucket, its limit as an interval (ns for one unit) and a burst
 // (units).
 type Call struct{ Interval, Burst, Cost int64 }
 
@@ -41,6 +52,7 @@ type Answer struct {
 	Remaining int64
 	Retry     int64 // 0 if allowed
 	Reset     int64
+	Delay     int64 // leaky
 }
 
 // Interval of a limit of count units in period seconds, ns; 0 if there is none.
@@ -56,19 +68,13 @@ func Interval(count, period int64) int64 {
 	return t.Int64()
 }
 
-// Debt is what the bucket lacks at now, in ns: how long until it is full.
+// Debt is what a bucket lacks at now, in ns: how long until it is full.
 func (s State) Debt(now int64) int64 {
 	if s.tat == nil {
 		return 0
 	}
 	return clamp(s.debt(now))
 }
-
-// Holds says that the key holds state at now.
-func (s State) Holds(now int64) bool { return s.Debt(now) > 0 }
-
-// Equal says that the two mean the same at now.
-func (s State) Equal(o State, now int64) bool { return s.debt(now).Cmp(o.debt(now)) == 0 }
 
 func (s State) debt(now int64) *big.Int {
 	d := new(big.Int)
@@ -81,7 +87,7 @@ func (s State) debt(now int64) *big.Int {
 	return d
 }
 
-// Take answers a call at now, and returns the state that it leaves.
+// Take answers a call on a bucket at now, and returns the state that it leaves.
 func (s State) Take(now int64, c Call) (Answer, State) {
 	interval, cost := big.NewInt(c.Interval), big.NewInt(c.Cost)
 	tau := new(big.Int).Mul(interval, big.NewInt(c.Burst))
@@ -111,7 +117,7 @@ func (s State) Take(now int64, c Call) (Answer, State) {
 	if !a.Allowed || c.Cost == 0 {
 		return a, s
 	}
-	return a, State{after.Add(after, big.NewInt(now))}
+	return a, State{tat: after.Add(after, big.NewInt(now))}
 }
 
 // Reply is the answer as CL.THROTTLE gives it: limited, limit, remaining,
