@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 
 	"limitd/algo"
+	"limitd/mutant"
 )
 
 // A call may carry a token, its ID. What was charged under it is remembered in the
@@ -104,6 +105,9 @@ func (r *round) remember(c *Call, until []int64) {
 		ch.parts = append(ch.parts, charged{placeOf(p.Key, p.Limit.Ident()), p.Cost, until[i], false, p.Verdict})
 	}
 	f := r.find(c.idHash, c.NS+idSpace, c.ID, idIdent)
+	if mutant.On("id-not-kept") {
+		return
+	}
 	r.keep(c.idHash, c.NS+idSpace, c.ID, idIdent, f, algo.Effect{
 		Op: algo.Replace, State: appendCharge(nil, &ch), Expiry: r.now + int64(r.l.cfg.IDTTL),
 	})
@@ -148,7 +152,7 @@ func (r *round) refundID(c *Call) {
 	if e.Op != algo.None {
 		r.keep(c.hash, c.NS, c.Key, c.Limit.Ident(), rec, e)
 	}
-	part.refunded = true
+	part.refunded = !mutant.On("refund-id-twice")
 	f = r.find(c.idHash, c.NS+idSpace, c.ID, idIdent)
 	expiry := f.expiry
 	r.keep(c.idHash, c.NS+idSpace, c.ID, idIdent, f, algo.Effect{Op: algo.Replace, State: appendCharge(nil, &ch), Expiry: expiry})

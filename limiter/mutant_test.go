@@ -27,3 +27,39 @@ func TestDefectsOfOutcomesShow(t *testing.T) {
 		}
 	}
 }
+
+// Each defect of several limits and IDs charges, or gives back, what it must not.
+func TestDefectsOfSeveralLimitsAndIDsShow(t *testing.T) {
+	t.Cleanup(func() { mutant.Choose("") })
+	for name, show := range map[string]func(*Limiter) (before, after int64){
+		"takeall-partial": func(l *Limiter) (before, after int64) {
+			ask(l, one(t, "b", "log:2/1h", 2))
+			ask(l, withID(all("a", t, "a", "fixed:9/1h", "b", "log:2/1h"), "id")) // else it is denied from the applied state
+			return 0, used(l, "a", expr(t, "fixed:9/1h"))
+		},
+		"id-not-kept": func(l *Limiter) (before, after int64) {
+			for range 2 {
+				ask(l, withID(one(t, "k", "log:9/1h", 2), "id"))
+			}
+			return 2, used(l, "k", expr(t, "log:9/1h"))
+		},
+		"refund-id-twice": func(l *Limiter) (before, after int64) {
+			ask(l, one(t, "k", "fixed:9/1h", 3))
+			ask(l, withID(one(t, "k", "fixed:9/1h", 2), "id"))
+			for range 2 {
+				ask(l, withID(one(t, "k", "fixed:9/1h", -2), "id"))
+			}
+			return 3, used(l, "k", expr(t, "fixed:9/1h"))
+		},
+	} {
+		for _, on := range []bool{false, true} {
+			mutant.Choose("")
+			if on {
+				mutant.Choose(name)
+			}
+			if want, got := show(newFake().limiter(t, nil)); (got == want) == on {
+				t.Errorf("%s, on %v: %d units are used, %d are right", name, on, got, want)
+			}
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 
 	"limitd/algo"
 	"limitd/fsm"
+	"limitd/mutant"
 )
 
 // CheckParts says whether the parts are of different records, as a TakeAll needs them.
@@ -50,7 +51,7 @@ func (r *round) takeAll(c *Call) {
 	for i := range c.Parts {
 		p := &c.Parts[i]
 		switch f := r.find(p.hash, c.NS, p.Key, p.Limit.Ident()); {
-		case !c.Verdict.Allowed: // what would be left had it been charged is not so
+		case !c.Verdict.Allowed && !(mutant.On("takeall-partial") && int64(i) < c.N): // what would be left had it been charged is not so
 			p.uncharged(f.state, r.now, r.offset, r.next[:0])
 		case c.Peek:
 		default:

@@ -24,4 +24,8 @@
 //	denial-out-of-touch          a follower cut off goes on to deny from what it knew      P3
 //	transfer-without-guard       leadership is handed to anyone, at any time, and nobody   P7
 //	                             looks whether raft goes on afterwards
+//	takeall-partial              a denied call of several limits keeps the charges of the  P4
+//	                             limits before the one that denied
+//	id-not-kept                  what is charged under an ID is not remembered             P7: a repeated call is charged again
+//	refund-id-twice              what was charged under an ID may be given back again      P1
 package mutant

@@ -25,6 +25,9 @@ var Names = []string{
 	"indoubt-as-refused",
 	"denial-out-of-touch",
 	"transfer-without-guard",
+	"takeall-partial",
+	"id-not-kept",
+	"refund-id-twice",
 }
 
 var chosen atomic.Pointer[string]

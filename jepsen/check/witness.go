@@ -161,7 +161,12 @@ func (w *witness) decide(d *decision, touched map[model.Record]bool) {
 	if err != nil {
 		why = err.Error()
 	}
-	d.made = want.At
+	if d.made = want.At; d.call.Status != "ok" { // it changed nothing
+		want.Change = model.Change{}
+		if model.MayBeRefused(d.call) {
+			why = ""
+		}
+	}
 	w.model.take(d.call, want.Change, func(r model.Record) { touched[r] = true })
 	if why != "" {
 		w.r.bad(d.example(fmt.Sprintf("term %d, round %d, call %d, at %d: %s", d.row.Term, d.row.Round, d.seq, d.row.At, why)))

@@ -20,7 +20,7 @@ type key struct {
 }
 
 // clients are those of the cluster: each asks one node after the other, and asks
-// nothing twice.
+// nothing twice but what has an ID.
 type clients struct {
 	w       *world
 	keys    []key
@@ -71,6 +71,7 @@ func (c *clients) stop() {
 
 func (c *clients) run(rng *rand.Rand) {
 	var chunk limiter.Chunk
+	var ids named
 	for {
 		pause := time.Duration(rng.ExpFloat64() * float64(think))
 		if c.hurry.Load() || rng.IntN(3) == 0 {
@@ -87,9 +88,14 @@ func (c *clients) run(rng *rand.Rand) {
 		}
 		chunk.Reset()
 		for range 1 + rng.IntN(4)/3*rng.IntN(4) {
-			c.draw(rng, chunk.Add())
+			if rng.IntN(5) < 2 {
+				c.drawLimited(rng, &chunk, chunk.Add(), &ids)
+			} else {
+				c.draw(rng, chunk.Add())
+			}
 		}
 		c.ask(p, &chunk)
+		c.again(p, &chunk)
 	}
 }
 
@@ -152,7 +158,14 @@ func toldOf(call *limiter.Call) ask {
 	a := ask{tag: call.Tag, status: call.Status.Code(), text: call.Status.Error(), answer: trace.Call{N: call.N}}
 	if call.Op == limiter.Take {
 		v := &call.Verdict
-		a.answer.Allowed, a.answer.Remaining, a.answer.Retry, a.answer.Reset = v.Allowed, v.Remaining, v.RetryAfter, v.ResetAfter
+		a.answer.Allowed, a.answer.Remaining, a.answer.Retry, a.answer.Reset, a.answer.Delay = v.Allowed, v.Remaining, v.RetryAfter, v.ResetAfter, v.Delay
+	}
+	if call.Op == limiter.TakeAll {
+		a.answer.Allowed, a.answer.Retry = call.Verdict.Allowed, call.Verdict.RetryAfter
+		for i := range call.Parts {
+			v := &call.Parts[i].Verdict
+			a.answer.Parts = append(a.answer.Parts, trace.Part{Allowed: v.Allowed, Remaining: v.Remaining, Retry: v.RetryAfter, Reset: v.ResetAfter, Delay: v.Delay})
+		}
 	}
 	return a
 }

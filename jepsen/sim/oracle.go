@@ -18,7 +18,9 @@ type oracle struct {
 
 	applied []entry // every entry that some node has applied or voided, by index
 	at      map[uint64]int
-	keys    map[string]*history
+	records map[model.Record]*history
+	kinds   map[string][]model.Identity // of the records that a key has had
+	ids     map[model.ID][]charged
 	rounds  map[string]*round // by digest of the entry
 	tags    map[uint64][]decision
 	refused map[uint64]string // tags of calls that were certainly not charged, and what they were told
@@ -39,8 +41,10 @@ type entry struct {
 type round struct {
 	trace.Row
 	decided time.Time
-	after   map[string]model.State // of the keys that it touches
-	changes []bool                 // per call
+	after   map[model.Record]model.State // of those that it changes
+	charges map[model.ID]*model.Charge
+	changes []bool  // per call
+	given   []int64 // per call: units that a refund of an ID gave back
 	effect  bool
 	outcome string
 }
@@ -52,7 +56,13 @@ type decision struct {
 	i     int
 }
 
-// history of a key's state, by the index of the entry that made it.
+// charged is what was charged under an ID, by the index of the entry that did it.
+type charged struct {
+	index  uint64
+	charge *model.Charge
+}
+
+// history of a record's state, by the index of the entry that made it.
 type history struct {
 	versions []version
 	shadow   model.State // of the same calls in true time: it is never fuller
@@ -65,7 +75,7 @@ type version struct {
 
 func newOracle(w *world) *oracle {
 	return &oracle{
-		w: w, at: map[uint64]int{}, keys: map[string]*history{}, rounds: map[string]*round{}, tags: map[uint64][]decision{},
+		w: w, at: map[uint64]int{}, records: map[model.Record]*history{}, kinds: map[string][]model.Identity{}, ids: map[model.ID][]charged{}, rounds: map[string]*round{}, tags: map[uint64][]decision{},
 		refused: map[uint64]string{}, doubt: map[uint64]bool{}, leaders: map[uint64]string{},
 	}
 }
@@ -96,26 +106,27 @@ func (o *oracle) decided(p *process, r *trace.Row) {
 		o.fail("two leaders in term %d: %s and %s", r.Term, who, p.name)
 	}
 	o.leaders[r.Term] = p.name
-	x := &round{Row: *r, decided: time.Now(), after: map[string]model.State{}, changes: make([]bool, len(r.Calls))}
+	x := &round{Row: *r, decided: time.Now(), after: map[model.Record]model.State{}, charges: map[model.ID]*model.Charge{}, changes: make([]bool, len(r.Calls)), given: make([]int64, len(r.Calls))}
 	if k, ok := o.upTo(r.Base); r.Base > 0 && (!ok || o.applied[k].Index != r.Base) {
 		o.fail("%s decides on entry %d, which nobody has applied", p.name, r.Base)
 		return
 	} else if ok && r.At < o.applied[k].T {
 		o.fail("%s decides at %d, before the time %d of the state that it decides on", p.name, r.At, o.applied[k].T)
 	}
-	look := func(key string) model.State {
-		if s, ok := x.after[key]; ok {
-			return s
-		}
-		return o.stateAt(key, r.Base)
-	}
+	v := view{o, r.Base, x}
 	for i := range r.Calls {
 		c := &r.Calls[i]
-		want, changed := answer(c, r.At, look)
-		maps.Copy(x.after, changed)
-		x.changes[i] = len(changed) > 0
-		if c.Status == "ok" && !sameAnswer(c, &want) {
-			o.fail("%s answers in a round at %d on entry %d:\n\tis   %+v\n\twant %+v", p.name, r.At, r.Base, *c, want)
+		want, err := model.Decide(c, r.At, int64(idTTL), v)
+		if why := want.Differs(c); err != nil || why != "" && (c.Status == "ok" || c.Status == "err" && !model.MayBeRefused(c)) {
+			o.fail("%s answers in a round at %d on entry %d: %s, %v\n\tis   %+v\n\twant %+v", p.name, r.At, r.Base, why, err, *c, want.Call)
+		}
+		if c.Status == "ok" {
+			maps.Copy(x.after, want.Change.States)
+			maps.Copy(x.charges, want.Change.Charges)
+			x.changes[i], x.given[i] = len(want.Change.States) > 0, want.Given
+			for r := range want.Change.States {
+				o.note(r)
+			}
 		}
 		if c.Tag != 0 {
 			o.tags[c.Tag] = append(o.tags[c.Tag], decision{*c, x, i})
@@ -191,14 +202,20 @@ func (o *oracle) takeEffect(p *process, r *trace.Row, x *round) {
 	x.effect = true
 	o.compareTime(p, x)
 	for i := range x.Calls {
-		o.inTrueTime(&x.Calls[i], x.decided.UnixNano(), r.Index)
+		o.inTrueTime(&x.Calls[i], x.given[i], x.decided.UnixNano(), r.Index)
 		if tag := x.Calls[i].Tag; x.changes[i] && o.refused[tag] != "" {
 			o.fail("call %d took effect with entry %d; its client was told: %s", tag, r.Index, o.refused[tag])
 		}
 	}
-	for key, s := range x.after {
-		h := o.key(key)
+	for rec, s := range x.after {
+		h := o.record(rec)
 		h.versions = append(h.versions, version{r.Index, s})
+	}
+	for id, ch := range x.charges {
+		if n := len(o.ids[id]); n > 0 && o.ids[id][n-1].charge.At != ch.At && ch.At < o.ids[id][n-1].charge.Over {
+			o.fail("%s: entry %d charges the ID %s again, at %d; it was charged at %d", p.name, r.Index, id.Token, ch.At, o.ids[id][n-1].charge.At)
+		}
+		o.ids[id] = append(o.ids[id], charged{r.Index, ch})
 	}
 }
 
@@ -215,32 +232,35 @@ func (o *oracle) compareTime(p *process, x *round) {
 	}
 	if o.started && ahead > o.ahead { // a bucket has got that time in no time
 		o.w.count("cluster time found again", 1)
-		for _, h := range o.keys {
+		for _, h := range o.records {
 			h.shadow = model.State{}
 		}
 	}
 	o.ahead, o.started = ahead, true
 }
 
-// inTrueTime charges a call in true time, too. While cluster time does not gain on
-// it, true time admits what cluster time does.
-func (o *oracle) inTrueTime(c *trace.Call, now int64, index uint64) {
-	change := func(key string, f func(*history)) { f(o.key(key)) }
-	switch c.Op {
-	case "take":
-		change(c.Key, func(h *history) {
-			a, s := h.shadow.Take(now, model.Call{Interval: c.Interval, Burst: c.Burst, Cost: c.Cost})
-			if c.Allowed && !a.Allowed {
-				o.fail("entry %d admits %d of key %s more than a bucket in true time has", index, c.Cost, c.Key)
-			}
-			if c.Allowed {
-				h.shadow = s
-			}
-		})
-	case "reset":
+// inTrueTime charges the buckets of a call in true time, too. While cluster time does not
+// gain on it, true time admits what cluster time does. (Windows begin at other moments.)
+func (o *oracle) inTrueTime(c *trace.Call, given, now int64, index uint64) {
+	if c.Op == "reset" {
 		for _, key := range append([]string{c.Key}, c.More...) {
-			change(key, func(h *history) { h.shadow = model.State{} })
+			for rec, h := range o.records {
+				if rec.NS == c.NS && rec.Key == key {
+					h.shadow = model.State{}
+				}
+			}
 		}
+	}
+	for _, p := range prices(c, given) {
+		if p.limit.Interval == 0 {
+			continue
+		}
+		h := o.record(p.record)
+		a, s := p.limit.Take(h.shadow, now, p.cost)
+		if !a.Allowed {
+			o.fail("entry %d admits %d of key %s more than a bucket in true time has", index, p.cost, p.record.Key)
+		}
+		h.shadow = s
 	}
 }
 
@@ -276,18 +296,18 @@ func (o *oracle) upTo(index uint64) (int, bool) {
 	return lo - 1, lo > 0
 }
 
-func (o *oracle) key(key string) *history {
-	h := o.keys[key]
+func (o *oracle) record(r model.Record) *history {
+	h := o.records[r]
 	if h == nil {
 		h = &history{}
-		o.keys[key] = h
+		o.records[r] = h
 	}
 	return h
 }
 
-// stateAt is a key's state after the entry at index.
-func (o *oracle) stateAt(key string, index uint64) model.State {
-	if h := o.keys[key]; h != nil {
+// stateAt is a record's state after the entry at index.
+func (o *oracle) stateAt(r model.Record, index uint64) model.State {
+	if h := o.records[r]; h != nil {
 		for i := len(h.versions) - 1; i >= 0; i-- {
 			if h.versions[i].index <= index {
 				return h.versions[i].state

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"limitd/jepsen/check/model"
@@ -22,10 +23,12 @@ func (o *oracle) alone(p *process, r *trace.Row) {
 	oldest := o.mustKnow(now)
 	for i := range r.Calls {
 		c := &r.Calls[i]
-		found := false
-		for k := from; k < len(o.applied) && !found && o.applied[k].Index <= r.Upto+1; k++ {
-			want, _ := answer(c, r.At, o.lookAt(o.applied[k].Index))
-			found = sameAnswer(c, &want)
+		found := c.Op == "takeall" && o.aloneAll(c, r.At, from, r.Upto+1)
+		for k := from; c.Op != "takeall" && k < len(o.applied) && !found && o.applied[k].Index <= r.Upto+1; k++ {
+			found = view{o, o.applied[k].Index, nil}.differs(c, r.At) == ""
+		}
+		if c.ID != "" {
+			o.fail("%s answers a call with an ID alone: %+v", p.name, *c)
 		}
 		if !found {
 			o.fail("%s answers alone at %d on entries %d to %d what none of them says:\n\t%+v", p.name, r.At, r.Index, r.Upto+1, *c)
@@ -54,7 +57,8 @@ func (o *oracle) mustKnow(now time.Time) uint64 {
 // newer state denies as well.
 func (o *oracle) staleDenial(p *process, r *trace.Row, c *trace.Call, oldest uint64) {
 	for k, ok := o.upTo(oldest); ok && k < len(o.applied); k++ {
-		if want, _ := answer(c, r.At, o.lookAt(o.applied[k].Index)); want.Allowed == c.Allowed {
+		want, err := model.Decide(c, r.At, int64(idTTL), view{o, o.applied[k].Index, nil})
+		if err == nil && want.Call.Allowed == c.Allowed {
 			return
 		}
 	}
@@ -104,7 +108,11 @@ func (o *oracle) toldOK(a *ask) {
 }
 
 func sameAnswer(a, b *trace.Call) bool {
-	return a.Allowed == b.Allowed && a.Remaining == b.Remaining && a.Retry == b.Retry && a.Reset == b.Reset && a.N == b.N
+	parts := slices.EqualFunc(a.Parts, b.Parts, func(p, q trace.Part) bool {
+		p.Key, p.Limit, p.Cost = q.Key, q.Limit, q.Cost // what was asked
+		return p == q
+	})
+	return parts && a.Allowed == b.Allowed && a.Remaining == b.Remaining && a.Retry == b.Retry && a.Reset == b.Reset && a.Delay == b.Delay && a.N == b.N
 }
 
 // decisions on a call, for a message.
@@ -117,11 +125,6 @@ func (o *oracle) decisions(tag uint64) string {
 		}
 	}
 	return s
-}
-
-// lookAt finds states after the entry at index.
-func (o *oracle) lookAt(index uint64) func(string) model.State {
-	return func(key string) model.State { return o.stateAt(key, index) }
 }
 
 // count adds up what is known at the end.

@@ -103,6 +103,7 @@ func (p *process) open() (err error) {
 	}
 	node.FSM().Trace(p.trace)
 	lc := limiter.DefaultConfig()
+	lc.IDTTL = idTTL
 	lc.Trace, lc.Loading = p.trace, p.loading.Load
 	lim := limiter.New(lc, node.FSM(), node, node)
 	node.SetHandler(lim.Serve)

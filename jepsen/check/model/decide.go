@@ -247,6 +247,12 @@ func (d *Decided) Differs(c *trace.Call) string {
 	return ""
 }
 
+// MayBeRefused says that a round may refuse the call for what no model of a limiter knows: a
+// log gives nothing back while a member has not told that it reads an entry that cuts.
+func MayBeRefused(c *trace.Call) bool {
+	return c.Op == "take" && c.Algorithm == Log && c.Cost < 0
+}
+
 func under(limit string) string {
 	if limit == "" {
 		return ""

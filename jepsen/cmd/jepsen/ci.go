@@ -13,7 +13,7 @@ import (
 )
 
 // ciMutants are the defects that show within seconds.
-const ciMutants = "local-clock-in-apply,tat-rounded-to-ms,ge-at-burst-edge,refund-twice"
+const ciMutants = "local-clock-in-apply,tat-rounded-to-ms,ge-at-burst-edge,refund-twice,takeall-partial,id-not-kept"
 
 // ciVerb makes the runs of every change, with fixed seeds and one that is new every day,
 // and the quick part of the self-test.

@@ -39,6 +39,9 @@ var defects = []defect{
 	{"indoubt-as-refused", []string{"in-doubt"}, "kill-leader,pause,isolate-leader", 20 * time.Second, 3},
 	{"denial-out-of-touch", []string{"local-denials"}, "peers-only,isolate-one", 25 * time.Second, 4},
 	{"transfer-without-guard", []string{"availability"}, "transfer-storm", 30 * time.Second, 4},
+	{"takeall-partial", []string{"all-or-none", "witness"}, "none", 6 * time.Second, 1},
+	{"id-not-kept", []string{"ids"}, "none", 6 * time.Second, 1},
+	{"refund-id-twice", []string{"ids"}, "none", 6 * time.Second, 2},
 }
 
 // selftestVerb shows that the checkers see: each defect is reported by the checks that
@@ -133,7 +136,7 @@ func (d defect) find(dir, binary string, clean map[string]bool) (string, error) 
 
 func keysOf(m map[string]bool) func(func(string) bool) {
 	return func(yield func(string) bool) {
-		for _, d := range []string{"gates", "logs", "replicas", "witness", "durability", "in-doubt", "monotone", "over-admission", "over-admission-wall", "local-denials", "retry-after", "porcupine", "availability"} {
+		for _, d := range []string{"gates", "logs", "replicas", "witness", "durability", "all-or-none", "ids", "in-doubt", "monotone", "over-admission", "over-admission-wall", "local-denials", "retry-after", "porcupine", "availability"} {
 			if m[d] && !yield(d) {
 				return
 			}
