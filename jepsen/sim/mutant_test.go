@@ -23,6 +23,9 @@ func TestDefectsAreFound(t *testing.T) {
 		{"void-batch-applied", 60},
 		{"denial-out-of-touch", 20},
 		{"transfer-without-guard", 100},
+		{"takeall-partial", 5},
+		{"id-not-kept", 5},
+		{"refund-id-twice", 5},
 	} {
 		t.Run(d.name, func(t *testing.T) {
 			t.Setenv("LIMITD_MUTANT", d.name)

@@ -1,0 +1,149 @@
+package model
+
+import (
+	"fmt"
+	"math/big"
+	"math/rand/v2"
+	"testing"
+
+	"limitd/algo/model"
+)
+
+// second is another model of the same rules, that keeps all that was ever admitted.
+func second(l Limit) func(now, cost int64) model.Answer {
+	b := big.NewInt
+	var bucket model.Bucket
+	var queue model.Queue
+	var fixed model.Fixed
+	var sliding model.Sliding
+	var log model.Log
+	return func(now, cost int64) model.Answer {
+		switch l.Algorithm {
+		case Leaky:
+			return queue.Take(b(now), b(l.Interval), b(l.Burst), b(cost))
+		case Fixed:
+			return fixed.Take(b(now), model.Every{Length: b(l.Period)}, b(l.Burst), b(cost))
+		case Sliding:
+			return sliding.Take(b(now), b(l.Period), b(l.Burst), b(cost))
+		case Log:
+			return log.Take(b(now), b(l.Period), b(l.Burst), b(cost))
+		}
+		return bucket.Take(b(now), b(l.Interval), b(l.Burst), b(cost))
+	}
+}
+
+// Two models that were written apart say the same.
+func TestAnotherModelSaysTheSame(t *testing.T) {
+	for _, text := range []string{"7/10ms", "token:3/10ms,burst=5", "leaky:3/10ms,queue=4", "leaky:1/5ms", "fixed:5/10ms", "sliding:7/10ms", "sliding:1/3ms", "log:5/10ms"} {
+		l, err := ParseLimit(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for seed := range uint64(30) {
+			r := rand.New(rand.NewPCG(seed, 9))
+			other := second(l)
+			var s State
+			now := int64(1_800_000_000_000_000_000) + r.Int64N(1e9)
+			for i := range 60 {
+				now += []int64{0, r.Int64N(3e6), r.Int64N(12e6), l.Period - mod(now, l.Period), l.Period}[r.IntN(5)]
+				cost := r.Int64N(l.Burst+3) - 2
+				var a Answer
+				a, s = l.Take(s, now, cost)
+				w := other(now, cost)
+				want := Answer{Allowed: w.Allowed, Remaining: w.Remaining.Int64(), Retry: Never, Reset: w.Reset.Int64()}
+				if w.Wait != nil {
+					want.Retry = w.Wait.Int64()
+				}
+				if w.Delay != nil && cost >= 0 {
+					want.Delay = w.Delay.Int64()
+				}
+				if a != want {
+					t.Fatalf("%s, seed %d, call %d of %d at %d: %+v, the other %+v", text, seed, i, cost, now, a, want)
+				}
+			}
+		}
+	}
+}
+
+func mod(t, w int64) int64 { return t - Identity{Period: w}.start(t) }
+
+func TestLimitsAreRead(t *testing.T) {
+	for text, want := range map[string]Limit{
+		"10/1m":                {Identity{GCRA, 60e9}, 10, 6e9},
+		"gcra:3/1s,burst=16":   {Identity{GCRA, 1e9}, 16, 333_333_334},
+		"token:7/1m30s":        {Identity{Token, 90e9}, 7, 12_857_142_858},
+		"leaky:10/1s,queue=50": {Identity{Leaky, 1e9}, 51, 1e8},
+		"fixed:5/1500ms":       {Identity{Fixed, 15e8}, 5, 0},
+		"sliding:1/2w":         {Identity{Sliding, 14 * 86400e9}, 1, 0},
+		"log:3/10m":            {Identity{Log, 600e9}, 3, 0},
+	} {
+		if got, err := ParseLimit(text); err != nil || got != want {
+			t.Errorf("%s: %+v, %v, want %+v", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "10", "10/", "0/1s", "x/1s", "10/1x", "10/s", "quick:1/1s", "fixed:1/day", "log:1/1s,burst=2", "10/1s,queue=1", "10/1s,burst"} {
+		if l, err := ParseLimit(text); err == nil {
+			t.Errorf("%q is %+v", text, l)
+		}
+	}
+	if id, err := ReadIdentity("0780e0a596bb11"); err != nil || id != (Identity{Log, 600e9}) {
+		t.Errorf("%+v, %v", id, err)
+	}
+	for _, text := range []string{"", "0101", "02", "08e807", "07", "0700", "ff00", "zz"} {
+		if id, err := ReadIdentity(text); err == nil {
+			t.Errorf("%q is %+v", text, id)
+		}
+	}
+}
+
+// A state is read as it was written, and one that no charge makes is refused.
+func TestStatesAreRead(t *testing.T) {
+	words := func(n ...int64) (b []byte) {
+		for _, v := range n {
+			for i := range 8 {
+				b = append(b, byte(v>>(8*i)))
+			}
+		}
+		return b
+	}
+	for _, c := range []struct {
+		id     Identity
+		b      []byte
+		expiry int64
+		text   string
+	}{
+		{Identity{GCRA, 10}, words(105), 105, "tat 105"},
+		{Identity{Fixed, 10}, words(110, 3), 110, "[{110 3}]"},
+		{Identity{Sliding, 10}, words(100, 3, 2), 120, "[{90 2} {100 3}]"},
+		{Identity{Sliding, 10}, words(100, 0, 2), 110, "[{90 2}]"},
+		{Identity{Log, 10}, words(101, 1, 101, 2, 104, 1), 114, "[{101 3} {104 1}]"},
+		{Identity{GCRA, 10}, words(105), 106, ""},
+		{Identity{GCRA, 10}, words(105, 1), 105, ""},
+		{Identity{Fixed, 10}, words(111, 3), 111, ""},
+		{Identity{Fixed, 10}, words(110, -3), 110, ""},
+		{Identity{Sliding, 10}, words(100, 3, 2), 110, ""},
+		{Identity{Log, 10}, words(104, 1, 101, 2), 111, ""},
+		{Identity{Log, 10}, words(104), 114, ""},
+		{Identity{Log, 10}, []byte{1}, 114, ""},
+	} {
+		s, err := c.id.Decode(c.b, c.expiry)
+		if got := c.id.Text(s, 100); c.text == "" && err == nil || c.text != "" && (err != nil || got != c.text) {
+			t.Errorf("%+v, %v, expiry %d: %s, %v, want %q", c.id, c.b, c.expiry, got, err, c.text)
+		}
+	}
+}
+
+func ExampleLimit_Refund() {
+	l, _ := ParseLimit("log:9/10ms")
+	var s State
+	for _, at := range []int64{1e6, 2e6, 3e6} {
+		_, s = l.Take(s, at, 2)
+	}
+	_, s = l.Refund(s, 4e6, 1, 2e6)
+	fmt.Println(l.Text(s, 4e6))
+	_, s = l.Take(s, 4e6, -3)
+	fmt.Println(l.Text(s, 4e6))
+	// Output:
+	// [{1000000 2} {2000000 1} {3000000 2}]
+	// [{1000000 2}]
+}
