@@ -9,7 +9,8 @@ import (
 
 // A full disk stops a node: what cannot be written cannot be promised. So that not
 // all of them fill up together, charges are refused while little is left on the
-// leader's disk, or on the disks of so many voters that a majority would be lost. One
+// leader's disk, or on the disks of so many voters that a majority would be lost. A
+// leader whose disk is the only one hands over to a voter that has room. One
 // follower that fills up stops alone, and the others go on without it.
 
 // checkDisk looks at the free space of the data directory. Once it was low, an
@@ -66,6 +67,45 @@ func (n *Node) judgeDisks() {
 		n.log.Warn("charges are refused while so many voters have a nearly full disk that a majority could be lost",
 			"refused", lost, "voters", voters, "low", low, "not heard", gone)
 	}
+}
+
+// leadElsewhere hands over from a leader whose disk is nearly full to the voter with
+// the most room: the cluster need not refuse what the others could keep.
+func (n *Node) leadElsewhere() {
+	if !n.diskLow.Load() || n.votersLow.Load() || !n.Leading() || n.rest() > 0 {
+		return
+	}
+	to := n.roomiest()
+	if to == "" {
+		return
+	}
+	n.background.Go(func() {
+		err := n.handOver(to)
+		if n.isStopping() {
+			return
+		}
+		if err != nil {
+			n.log.Warn("the disk of this leader is nearly full, and another node with room should lead", "to", nodeID(to), "error", err)
+			return
+		}
+		n.log.Warn("the disk of this node is nearly full: another one leads", "to", nodeID(to))
+	})
+}
+
+// roomiest is the raft id of the other voter that has the most free disk, and enough of
+// it; "": none that was heard of lately.
+func (n *Node) roomiest() (raftID string) {
+	boot, most := n.clock.Boot(), int64(-1)
+	for _, s := range n.configuration().Servers {
+		if s.Suffrage != raft.Voter || s.ID == n.serverID() {
+			continue
+		}
+		p, ok := n.polledPeer(nodeID(string(s.ID)))
+		if ok && boot-p.heard <= int64(unheard) && !p.status.DiskLow && p.status.DiskFree > most {
+			raftID, most = string(s.ID), p.status.DiskFree
+		}
+	}
+	return raftID
 }
 
 // unheard is for how long a voter that answers is not taken for lost.

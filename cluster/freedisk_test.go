@@ -156,3 +156,36 @@ func TestInstallOnAFullDiskSucceedsWhenThereIsRoom(t *testing.T) {
 		t.Errorf("the attempts left something behind: %v", err)
 	}
 }
+
+// A full disk of the leader need not stop what the others can keep.
+func TestLeaderWhoseDiskIsLowHandsOverToTheOneWithTheMostRoom(t *testing.T) {
+	t.Parallel()
+	c := startTestCluster(t, 3)
+	l := c.leader()
+	put(t, l, "before")
+	a, b := c.others(l)[0], c.others(l)[1]
+	for _, tn := range c.nodes {
+		eventually(t, tn.cfg.ID+" to have it", func() bool { return has(tn, "before") })
+	}
+	eventually(t, "the leader to hear of both", func() bool {
+		_, ofA := l.polledPeer(a.cfg.ID)
+		_, ofB := l.polledPeer(b.cfg.ID)
+		return ofA && ofB
+	})
+	l.polled.mu.Lock()
+	for id, free := range map[string]int64{a.cfg.ID: 1 << 50, b.cfg.ID: 1 << 51} {
+		p := l.polled.peers[id]
+		p.status.DiskFree, p.status.DiskLow = free, id == b.cfg.ID // b has more, and not enough
+		l.polled.peers[id] = p
+	}
+	l.polled.mu.Unlock()
+	if got := l.roomiest(); got != a.raftID {
+		t.Fatalf("%s has the most room, want %s", got, a.raftID)
+	}
+	eventually(t, "another node to lead", func() bool {
+		l.diskLow.Store(true)
+		l.leadElsewhere()
+		return !l.Leading() && (a.Leading() || b.Leading())
+	})
+	put(t, c.leader(l), "after")
+}

@@ -42,6 +42,7 @@ func (n *Node) maintain() {
 			n.snapshotIfDue(&pace)
 		case <-check.C:
 			n.checkDisk()
+			n.leadElsewhere()
 			if r := n.raft.Load(); r != nil {
 				n.setTrailing(r)
 			}

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -46,8 +47,30 @@ func TestFullDiskOfAFollowerStopsItAlone(t *testing.T) {
 	within(t, "the longest time without an admission", time.Second, tr.gap, tr.began)
 }
 
-// TestLowDisksRefuseChargesUntilThereIsRoom: on the leader, on both followers, on
-// all. Nothing else is refused, and no node stops.
+// TestLeaderWithALowDiskHandsOver to a node that has room: charges go on, and no node
+// stops.
+func TestLeaderWithALowDiskHandsOver(t *testing.T) {
+	t.Parallel()
+	c, disks := newClusterOnDisks(t, 3, floorSetting)
+	c.startAll()
+	leader := c.leader()
+	tr := startTraffic(t, 2, twoKeys, c.nodes...)
+	disks[leader].fill(belowFloor)
+	eventually(t, 20*time.Second, "another node leads", func() bool {
+		return slices.ContainsFunc(c.others(leader), func(nd *node) bool { return nd.r.info()["raft_role"] == "leader" })
+	})
+	tr.flows("while the disk of one node is low, which led")
+	disks[leader].drain()
+	tr.flows("when there is room again")
+	tr.check(leader)
+	c.awaitSameHash(c.nodes...)
+	if !leader.running() {
+		t.Errorf("%s has stopped: %s", leader.id, tail(leader.out.String(), 3))
+	}
+}
+
+// TestLowDisksRefuseChargesUntilThereIsRoom: on both followers, on all, of the leader
+// and a follower. Nothing else is refused, and no node stops.
 func TestLowDisksRefuseChargesUntilThereIsRoom(t *testing.T) {
 	t.Parallel()
 	c, disks := newClusterOnDisks(t, 3, floorSetting)
@@ -56,7 +79,7 @@ func TestLowDisksRefuseChargesUntilThereIsRoom(t *testing.T) {
 		name string
 		low  func(leader *node) []*node
 	}{
-		{"the leader's", func(leader *node) []*node { return []*node{leader} }},
+		{"the leader's and a follower's", func(leader *node) []*node { return []*node{leader, c.others(leader)[0]} }},
 		{"the followers'", func(leader *node) []*node { return c.others(leader) }},
 		{"all", func(*node) []*node { return c.nodes }},
 	} {
