@@ -91,36 +91,40 @@ func (l *locals) judge(d *decision) {
 	switch d.call.Op {
 	case "take":
 		if len(d.parts) == 1 {
-			says, v := l.explain(d, d.parts[0].record, func(view model.View) string {
-				want, err := model.Decide(d.call, d.row.At, l.e.idTTL(), view)
-				return orError(want.Differs(d.call), err)
-			})
-			if says != "" {
-				l.report(d, says)
-				return
-			}
-			if x := l.age(d, d.parts[0].record, v); x != nil {
-				l.r.bad(*x)
-			} else {
+			if v, ok := l.judgeOne(d, d.parts[0].record); ok {
 				l.lag(d, v)
 			}
 		}
 	case "takeall":
 		l.judgeAll(d)
 	case "exists", "type", "ttl":
-		if kinds := l.kinds[d.keys()[0]]; len(d.keys()) == 1 && len(kinds) == 0 {
-			rec := model.Record{NS: d.call.NS, Key: d.call.Key, Kind: model.Identity{Algorithm: model.Throttle}}
-			says, v := l.explain(d, rec, func(view model.View) string {
-				want, err := model.Decide(d.call, d.row.At, l.e.idTTL(), view)
-				return orError(want.Differs(d.call), err)
-			})
-			if says != "" {
-				l.report(d, says)
-			} else if x := l.age(d, rec, v); x != nil {
-				l.r.bad(*x)
-			}
+		if len(d.keys()) != 1 {
+			break
+		}
+		if k := d.keys()[0]; len(l.kinds[k]) > 0 {
+			l.judgeRead(d)
+		} else {
+			l.judgeOne(d, model.Record{NS: k.ns, Key: k.name, Kind: model.Identity{Algorithm: model.Throttle}})
 		}
 	}
+}
+
+// judgeOne judges what was answered from one record. It returns the version that it was
+// answered from, if that is found and not too old.
+func (l *locals) judgeOne(d *decision, rec model.Record) (version, bool) {
+	says, v := l.explain(d, rec, func(view model.View) string {
+		want, err := model.Decide(d.call, d.row.At, l.e.idTTL(), view)
+		return orError(want.Differs(d.call), err)
+	})
+	if says != "" {
+		l.report(d, says)
+		return v, false
+	}
+	if x := l.age(d, rec, v); x != nil {
+		l.r.bad(*x)
+		return v, false
+	}
+	return v, true
 }
 
 func orError(says string, err error) string {
@@ -128,43 +132,6 @@ func orError(says string, err error) string {
 		return err.Error()
 	}
 	return says
-}
-
-// judgeAll judges a call that names several limits, each by itself.
-func (l *locals) judgeAll(d *decision) {
-	c := d.call
-	said := trace.Call{Parts: c.Parts}
-	if model.Conclude(&said); len(d.parts) != len(c.Parts) || said.Allowed != c.Allowed || said.Retry != c.Retry || said.N != c.N {
-		l.report(d, fmt.Sprintf("allowed %v, wait %d, denied by %d: that is not what its limits say", c.Allowed, c.Retry, c.N))
-		return
-	}
-	var old *Example
-	fresh := c.Allowed
-	for i, p := range d.parts {
-		says, v := l.explain(d, p.record, func(view model.View) string {
-			a := model.PeekPart(p.limit, view.State(p.record), d.row.At, p.cost, c.Allowed)
-			got := c.Parts[i]
-			if want := (model.Answer{Allowed: got.Allowed, Remaining: got.Remaining, Retry: got.Retry, Reset: got.Reset, Delay: got.Delay}); a != want {
-				return fmt.Sprintf("limit %d of a takeall: decided %+v, the model %+v", i+1, want, a)
-			}
-			return ""
-		})
-		if says != "" {
-			l.report(d, says)
-			return
-		}
-		if c.Allowed || !p.allowed {
-			if x := l.age(d, p.record, v); x == nil {
-				fresh = true
-			} else if old = x; c.Allowed {
-				fresh = false
-				break
-			}
-		}
-	}
-	if !fresh && old != nil {
-		l.r.bad(*old)
-	}
 }
 
 // explain finds a version of a record that makes the answer, the newest that does; or says

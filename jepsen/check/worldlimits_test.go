@@ -250,10 +250,11 @@ func (w *world) refundID(t records, c *trace.Call, l algo.Limit, now int64) {
 	state := t.at(n, now)
 	units = min(units, -c.Cost)
 	back := m.Back[which] && w.bug != "refund-id-twice"
-	v, e := l.Decide(state, now, 0, 0, nil)
+	v, _ := l.Decide(state, now, 0, 0, nil)
 	v.Allowed, v.RetryAfter, v.Delay = true, 0, 0
 	c.Repeated = back
 	if !back && m.Until[which] > now && units > 0 {
+		var e algo.Effect
 		v, e = l.Refund(state, now, 0, units, m.At, nil)
 		t.keep(n, state, e, now)
 		m.Back[which] = true
