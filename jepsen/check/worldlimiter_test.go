@@ -24,7 +24,11 @@ func (w *world) arrive(o *asked) {
 			}
 		}
 		c := o.call
-		w.answer(maps.Clone(n.table), maps.Clone(n.records), &c, now)
+		recs := n.records
+		if c.Limit != "" || c.Op == "takeall" || c.Op == "reset" { // it may change them
+			recs = maps.Clone(recs)
+		}
+		w.answer(maps.Clone(n.table), recs, &c, now)
 		takes := c.Op == "take" || c.Op == "takeall"
 		alone := takes && !c.Allowed && (c.Retry == -1 || c.Retry >= 20*ms)
 		if n == w.leader {
