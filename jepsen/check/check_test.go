@@ -34,7 +34,7 @@ func show(v Verdict) string {
 func TestGoodRunsAreValid(t *testing.T) {
 	seeds := uint64(50)
 	if testing.Short() || race {
-		seeds = 6
+		seeds = 4
 	}
 	for seed := uint64(1); seed <= seeds; seed++ {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
