@@ -1,6 +1,8 @@
 package limiter
 
 import (
+	"bytes"
+
 	"limitd/algo"
 	"limitd/fsm"
 )
@@ -125,6 +127,9 @@ func (r *round) keep(h uint64, ns uint8, key, ident []byte, f found, e algo.Effe
 		rec.remove()
 	case e.Op == algo.Replace:
 		rec.replace(e.State, e.Expiry)
+	case e.Cut > 0 && !r.cuts:
+		rec.replace(append(bytes.Clone(f.state[e.Drop:len(f.state)-e.Cut]), e.State...), e.Expiry)
+		r.ws.bytes += len(f.state)
 	default:
 		rec.splice(f.state, e.Drop, e.Cut, e.State, e.Expiry)
 		r.ws.bytes += len(e.State)
@@ -136,7 +141,7 @@ func (r *round) keep(h uint64, ns uint8, key, ident []byte, f found, e algo.Effe
 // member could not read is not written.
 func (r *round) refuse(c *Call, f *found, e *algo.Effect, charge bool) Status {
 	if e.Op == algo.Splice {
-		if e.Cut > 0 && !r.cuts && !f.ofRound() {
+		if e.Cut > 0 && !r.cuts && len(f.state) > wholeState {
 			return Upgrading
 		}
 		if n := (len(f.state) - e.Drop - e.Cut + len(e.State)) / algo.LogEntry; charge && n > r.l.cfg.MaxLogEntries {
@@ -158,8 +163,9 @@ func (r *round) refuse(c *Call, f *found, e *algo.Effect, charge bool) Status {
 	return OK
 }
 
-// ofRound says that the round replaces the record, so that its effect is no splice.
-func (f *found) ofRound() bool { return f.rec != nil && f.rec.op == fsm.OpReplace }
+// wholeState is the largest state, in bytes, that is written again as a whole while not
+// all members are known to read an effect that cuts it.
+const wholeState = 4096 * algo.LogEntry
 
 // reset removes all records of the keys.
 func (r *round) reset(c *Call) {

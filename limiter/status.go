@@ -37,7 +37,7 @@ var statusText = [statuses]string{
 	IDTaken:     "ERR ID was used for another call within limits.id_ttl; not charged. Give each call its own ID, and repeat a call with the same key, limit and COST",
 	IDUnknown:   "ERR ID is not that of a charge of this key and limit within limits.id_ttl; nothing was given back",
 	IDsFull:     "OOM limits.max_ids calls are remembered by their ID; not charged, retry when the oldest are forgotten (limits.id_ttl), or without an ID",
-	Upgrading:   "ERR some nodes run a version of limitd that cannot keep this; nothing was given back. Repeat it when all nodes run the same version",
+	Upgrading:   "ERR a log of more than 4096 entries gives back only when all members are known to read such a change; nothing was given back. Start the members that are away, upgrade those that run an older limitd, and repeat it",
 	Loading:     "LOADING this node is loading its state; not charged, retry shortly",
 }
 

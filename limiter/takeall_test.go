@@ -95,22 +95,41 @@ func TestOneLimitThatCannotBeKeptChargesNone(t *testing.T) {
 	}
 }
 
-// A node of an older version could not read a state that is cut at its end.
-func TestALogGivesNothingBackWhileANodeCouldNotReadIt(t *testing.T) {
+// A node of an older version could not read an effect that cuts a state at its end. So
+// the state is written as a whole, unless it is large.
+func TestALargeLogGivesNothingBackWhileANodeCouldNotReadIt(t *testing.T) {
 	f := newFake()
 	l := f.limiter(t, nil)
-	limit := expr(t, "log:9/1h")
-	ask(l, Call{Op: Take, Key: []byte("k"), Limit: limit, Cost: 4})
 	f.version.Store(fsm.VersionCut - 1)
-	if c := ask(l, Call{Op: Take, Key: []byte("k"), Limit: limit, Cost: -1}); c.Status != Upgrading {
-		t.Fatalf("%v %+v", c.Status, c.Verdict)
+	const limit = "log:90000/1h"
+	var c Chunk
+	for range wholeState/algo.LogEntry - 1 {
+		*c.Add() = one(t, "k", limit, 2)
 	}
-	if c := ask(l, Call{Op: Take, Key: []byte("k"), Limit: limit, Cost: 1}); c.Status != OK || c.Verdict.Remaining != 4 {
-		t.Fatalf("a charge: %v %+v", c.Status, c.Verdict)
+	l.Do(&c)
+	c.Reset()
+	*c.Add() = one(t, "k", limit, 3)
+	*c.Add() = one(t, "k", limit, -1)
+	*c.Add() = one(t, "k", limit, -4)
+	l.Do(&c)
+	left := int64(90000 - 2*(wholeState/algo.LogEntry-1))
+	for i, want := range []int64{left - 3, left - 2, left + 2} {
+		if got := c.Calls[i]; got.Status != OK || got.Verdict.Remaining != want {
+			t.Errorf("call %d: %v, %d are left, want %d", i, got.Status, got.Verdict.Remaining, want)
+		}
+	}
+	for range 5 {
+		ask(l, one(t, "k", limit, 1))
+	}
+	if got := ask(l, one(t, "k", limit, -1)); got.Status != Upgrading {
+		t.Errorf("a log above %d bytes: %v %+v", wholeState, got.Status, got.Verdict)
+	}
+	if got := ask(l, one(t, "k", limit, 1)); got.Status != OK || got.Verdict.Remaining != left-4 {
+		t.Errorf("a charge of it: %v %+v", got.Status, got.Verdict)
 	}
 	f.version.Store(fsm.VersionCut)
-	if c := ask(l, Call{Op: Take, Key: []byte("k"), Limit: limit, Cost: -2}); c.Status != OK || c.Verdict.Remaining != 6 {
-		t.Fatalf("%v %+v", c.Status, c.Verdict)
+	if got := ask(l, one(t, "k", limit, -2)); got.Status != OK || got.Verdict.Remaining != left-2 {
+		t.Errorf("a refund when all nodes read it: %v %+v", got.Status, got.Verdict)
 	}
 }
 
