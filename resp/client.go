@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,6 +15,8 @@ import (
 var (
 	errQuit  = errors.New("the client said QUIT")
 	errAlien = errors.New("not a Redis client: HTTP")
+
+	errGuessing = errors.New("too many clients fail to authenticate")
 )
 
 // client is one connection's session: what its commands may change about it, and
@@ -25,6 +28,7 @@ type client struct {
 
 	id          int64
 	addr, laddr string
+	ip          netip.Addr // of the client; not valid: not an address
 	since       time.Time
 
 	// Written by the connection's goroutine, read by CLIENT LIST of others.
@@ -32,11 +36,13 @@ type client struct {
 	db      atomic.Uint32           // namespace, 0 to 15
 	used    atomic.Int64            // unix ns of the last chunk
 	command atomic.Pointer[command] // the latest
+	who     atomic.Pointer[User]    // nil: has not said so
 	mu      sync.Mutex
 	name    string // under mu, as the next two
 	libName string
 	libVer  string
 
+	free     bool // nothing is forbidden to its user
 	mute     bool // CLIENT REPLY OFF
 	skipNext bool // CLIENT REPLY SKIP: the next reply
 	skip     bool // this reply
@@ -50,8 +56,19 @@ type client struct {
 
 func (c *client) p() proto { return proto(c.proto.Load()) }
 
+// start makes a new client what it is before it says anything: the default user if
+// nobody needs a password, else nobody.
+func (c *client) start() {
+	if len(c.srv.users) == 0 {
+		c.become(anyone)
+		return
+	}
+	c.become(nil)
+}
+
 // reset returns the session to its beginning, as RESET does.
 func (c *client) reset() {
+	c.start()
 	c.proto.Store(2)
 	c.db.Store(0)
 	c.mute, c.skipNext, c.skip = false, false, false
@@ -115,6 +132,7 @@ func (c *client) exec(args [][]byte) {
 	switch {
 	case cmd.arity > 0 && len(args) != cmd.arity, len(args) < -cmd.arity:
 		c.fail(cmd.usageError())
+	case !c.free && c.refused(cmd, args):
 	case cmd.ask != nil:
 		if err := cmd.ask(c, args); err != nil {
 			c.fail("ERR " + err.Error())

@@ -97,14 +97,9 @@ func commandGetKeys(c *client, dst []byte, args [][]byte) []byte {
 	case cmd.arity > 0 && len(args) != cmd.arity, len(args) < -cmd.arity:
 		return redcon.AppendError(dst, "ERR Invalid number of arguments specified for command")
 	}
-	keys := args[1:]
-	switch {
-	case cmd.keysOf != nil:
-		if keys = cmd.keysOf(args); keys == nil {
-			return redcon.AppendError(dst, "ERR Invalid arguments specified for command")
-		}
-	case cmd.lastKey > 0:
-		keys = keys[:cmd.lastKey]
+	keys := cmd.keys(args)
+	if keys == nil {
+		return redcon.AppendError(dst, "ERR Invalid arguments specified for command")
 	}
 	dst = redcon.AppendArray(dst, len(keys))
 	for _, k := range keys {

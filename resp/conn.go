@@ -22,7 +22,6 @@ type conn struct {
 	client
 	nc net.Conn
 	rc syscall.RawConn // nil: not a socket
-	ip netip.Addr      // not valid: not an address
 	ob outbox
 
 	try     func(fd uintptr) bool // c.tryRead
@@ -50,6 +49,7 @@ func newConn(s *Server, nc net.Conn) *conn {
 	if sc, ok := nc.(syscall.Conn); ok {
 		c.rc, _ = sc.SyscallConn()
 	}
+	c.client.start()
 	c.ob.init(nc, c.rc, s.cfg.WriteTimeout, s.cfg.OutputBuffer)
 	c.try = c.tryRead
 	return c
@@ -64,7 +64,7 @@ func (c *conn) serve() {
 		c.s = nil
 	}
 	switch {
-	case err == errQuit, err == errDraining, errors.As(err, new(protocolError)), errors.As(err, new(panicError)):
+	case err == errQuit, err == errDraining, err == errGuessing, errors.As(err, new(protocolError)), errors.As(err, new(panicError)):
 		c.ob.wait()
 		linger(c.nc)
 	case err == io.EOF: // perhaps it still reads: printf … | nc
@@ -166,6 +166,7 @@ func (c *conn) tryRead(fd uintptr) bool {
 func (c *conn) room() []byte {
 	if c.s == nil {
 		c.s = c.srv.pool.get()
+		c.s.parser.strict = c.user() == nil
 	}
 	return c.s.room(max(readSize, c.srv.cfg.MaxRequestBytes))
 }

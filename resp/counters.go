@@ -16,6 +16,7 @@ import (
 type counters struct {
 	accepted, rejected atomic.Uint64 // connections
 	commands, errors   atomic.Uint64 // executed, and replies that were errors
+	failedLogins       atomic.Uint64
 	bytesIn, bytesOut  atomic.Uint64
 }
 

@@ -215,6 +215,7 @@ func newSession(tb testing.TB, cfg Config) *session {
 	s.srv, s.out, s.id, s.s = srv, &s.replies, 1, srv.pool.get()
 	s.addr, s.laddr, s.since = "127.0.0.1:50000", "127.0.0.1:6380", time.Now()
 	s.proto.Store(2)
+	s.client.start()
 	return s
 }
 

@@ -129,6 +129,7 @@ func infoStats(s *Server, w *infoWriter) {
 	w.field("keyspace_hits", 0)
 	w.field("keyspace_misses", 0)
 	w.field("total_error_replies", n.errors.Load())
+	w.field("acl_access_denied_auth", n.failedLogins.Load())
 }
 
 // infoReplication says master on every node, as ROLE does.

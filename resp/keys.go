@@ -83,7 +83,7 @@ func scan(c *client, dst []byte, args [][]byte) []byte {
 	keys, next := c.srv.limiter.Scan(uint8(c.db.Load()), cursor, int(min(count, scanMax)))
 	n := 0
 	for _, k := range keys {
-		if wanted && (pattern == nil || glob(pattern, k)) {
+		if wanted && c.mayNameKey(k) && (pattern == nil || glob(pattern, k)) {
 			keys[n] = k
 			n++
 		}

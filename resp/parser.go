@@ -36,6 +36,8 @@ type parser struct {
 	left  int    // arguments to come; 0: the command has not begun
 	bulk  int    // length of the argument being read; -1: its length line is next
 	spans []span // arguments so far
+
+	strict bool // the client has not said who it is: less is accepted
 }
 
 // begin makes the parser ready for a new command.
@@ -63,6 +65,9 @@ func (p *parser) next(b []byte, args [][]byte) ([][]byte, int, error) {
 		if err != nil {
 			return args, 0, err
 		}
+		if p.strict && n > strictArgs {
+			return args, 0, protocolError("unauthenticated multibulk length")
+		}
 		if n > p.args {
 			return args, 0, protocolError(fmt.Sprintf("invalid multibulk length: more than resp.max_args = %d", p.args))
 		}
@@ -89,6 +94,8 @@ func (p *parser) next(b []byte, args [][]byte) ([][]byte, int, error) {
 				return args, 0, err
 			case n < 0:
 				return args, 0, protocolError("invalid bulk length")
+			case p.strict && n > strictArgBytes:
+				return args, 0, protocolError("unauthenticated bulk length")
 			case n > p.argBytes:
 				return args, 0, protocolError(fmt.Sprintf("invalid bulk length: more than resp.max_arg_bytes = %d", p.argBytes))
 			case end+n+2 > p.requestBytes:

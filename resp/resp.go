@@ -23,6 +23,7 @@ type Config struct {
 	MaxKey          int           // bytes of a key
 	MaxMemory       int64         // shown as maxmemory by INFO and CONFIG GET; 0: no bound
 	Version         string        // of limitd
+	Users           []User        // none: nobody is asked for a password
 	Trace           bool          // the command RL.TRACE exists
 	Logger          *slog.Logger
 }

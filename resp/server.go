@@ -26,6 +26,8 @@ type Server struct {
 	table    *table
 	pool     pool
 	counters counters
+	users    map[string]*User // by name; none: nobody needs a password
+	failures failures
 	rates    rates
 	started  time.Time
 	runID    string
@@ -49,7 +51,7 @@ func NewServer(cfg Config, l Limiter, a Admin) *Server {
 	cfg.MaxRequestBytes = min(cfg.MaxRequestBytes, 1<<30) // a place in a request is an int32
 	var id [20]byte
 	rand.Read(id[:])
-	return &Server{
+	s := &Server{
 		cfg: cfg, limiter: l, admin: a, log: cfg.Logger,
 		table:     newTable(cfg.Trace),
 		pool:      pool{bounds: bounds{cfg.MaxArgs, cfg.MaxArgBytes, cfg.MaxRequestBytes}},
@@ -59,7 +61,13 @@ func NewServer(cfg Config, l Limiter, a Admin) *Server {
 		listeners: map[net.Listener]struct{}{},
 		conns:     map[int64]*conn{},
 		perIP:     map[netip.Addr]int{},
+		users:     map[string]*User{},
+		failures:  failures{pause: time.Sleep, now: time.Now, of: map[netip.Addr]failure{}},
 	}
+	for _, u := range cfg.Users {
+		s.users[u.Name] = &u
+	}
+	return s
 }
 
 // Serve accepts connections until Close or Drain; it returns nil after those,

@@ -12,11 +12,6 @@ import (
 // clients then expect commands of Redis 8.
 const redisVersion = "7.4.0"
 
-const (
-	errNoPass    = "ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?"
-	errWrongPass = "WRONGPASS invalid username-password pair or user is disabled."
-)
-
 func ping(c *client, dst []byte, args [][]byte) []byte {
 	switch len(args) {
 	case 1:
@@ -32,7 +27,7 @@ func echo(c *client, dst []byte, args [][]byte) []byte { return redcon.AppendBul
 // hello is HELLO [version [AUTH user password] [SETNAME name]]. The reply is in
 // the new protocol; after an error nothing has changed.
 func hello(c *client, dst []byte, args [][]byte) []byte {
-	version, name, named := c.p(), "", false
+	version, name, named, user := c.p(), "", false, c.user()
 	if len(args) > 1 {
 		v, ok := parseInt(args[1])
 		if !ok {
@@ -45,8 +40,8 @@ func hello(c *client, dst []byte, args [][]byte) []byte {
 		for opts := args[2:]; len(opts) > 0; {
 			switch {
 			case is(opts[0], "auth") && len(opts) > 2:
-				if string(opts[1]) != "default" {
-					return redcon.AppendError(dst, errWrongPass)
+				if user = c.login(opts[1], opts[2]); user == nil {
+					return redcon.AppendError(c.begin(), errWrongPass)
 				}
 				opts = opts[3:]
 			case is(opts[0], "setname") && len(opts) > 1:
@@ -60,6 +55,10 @@ func hello(c *client, dst []byte, args [][]byte) []byte {
 			}
 		}
 	}
+	if user == nil {
+		return redcon.AppendError(dst, errHelloNoAuth)
+	}
+	c.become(user)
 	c.proto.Store(uint32(version))
 	if named {
 		c.setName(name)
@@ -72,20 +71,6 @@ func hello(c *client, dst []byte, args [][]byte) []byte {
 	dst = appendPair(dst, "mode", "standalone")
 	dst = appendPair(dst, "role", "master")
 	return redcon.AppendArray(redcon.AppendBulkString(dst, "modules"), 0)
-}
-
-// auth is AUTH [user] password. No passwords are configured: as in Redis, the
-// default user is welcome with any, and nobody else is.
-func auth(c *client, dst []byte, args [][]byte) []byte {
-	switch {
-	case len(args) > 3:
-		return redcon.AppendError(dst, errSyntax)
-	case len(args) == 2:
-		return redcon.AppendError(dst, errNoPass)
-	case string(args[1]) != "default":
-		return redcon.AppendError(dst, errWrongPass)
-	}
-	return redcon.AppendOK(dst)
 }
 
 func selectDB(c *client, dst []byte, args [][]byte) []byte {

@@ -125,6 +125,6 @@ func (c *client) line(now time.Time) string {
 	age, idle := now.Sub(c.since), now.Sub(time.Unix(0, c.used.Load()))
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return fmt.Sprintf("id=%d addr=%s laddr=%s name=%s age=%d idle=%d flags=N db=%d sub=0 psub=0 multi=-1 cmd=%s user=default lib-name=%s lib-ver=%s resp=%d\n",
-		c.id, c.addr, c.laddr, c.name, int(age.Seconds()), int(max(0, idle).Seconds()), c.db.Load(), cmd, c.libName, c.libVer, c.proto.Load())
+	return fmt.Sprintf("id=%d addr=%s laddr=%s name=%s age=%d idle=%d flags=N db=%d sub=0 psub=0 multi=-1 cmd=%s user=%s lib-name=%s lib-ver=%s resp=%d\n",
+		c.id, c.addr, c.laddr, c.name, int(age.Seconds()), int(max(0, idle).Seconds()), c.db.Load(), cmd, c.userName(), c.libName, c.libVer, c.proto.Load())
 }

@@ -1,6 +1,7 @@
 package resp
 
 import (
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -20,6 +21,9 @@ type command struct {
 	settles bool                                              // run sees the effects of the calls before it
 	subs    []*command
 	later   []string // subcommands whose names are taken
+
+	needs  Permission // see needsOf
+	noAuth bool       // open to clients that have not said who they are
 
 	flags   string                       // of COMMAND INFO, blank separated
 	lastKey int                          // 0: no keys; else keys are arguments 1 to lastKey, -1: to the last
@@ -87,16 +91,40 @@ func newTable(traced bool) *table {
 	}
 	for _, cmd := range t.list {
 		t.byName[cmd.name] = cmd
-		cmd.upper = strings.ToUpper(cmd.name)
+		cmd.complete()
 		for _, sub := range cmd.subs {
-			sub.upper = strings.ToUpper(sub.name)
 			sub.group, sub.since = cmd.group, cmd.since
+			sub.complete()
 		}
 		if cmd.subs != nil {
 			cmd.subs = append(cmd.subs, helpOf(cmd))
 		}
 	}
 	return t
+}
+
+// complete sets what follows from the rest.
+func (cmd *command) complete() {
+	cmd.upper = strings.ToUpper(cmd.name)
+	cmd.needs, cmd.noAuth = needsOf(cmd), cmd.has("no_auth")
+}
+
+// has says that the command has a flag.
+func (cmd *command) has(flag string) bool {
+	return slices.Contains(strings.Fields(cmd.flags), flag)
+}
+
+// keys are the keys that the arguments name; none if the arguments are wrong.
+func (cmd *command) keys(args [][]byte) [][]byte {
+	switch {
+	case cmd.keysOf != nil:
+		return cmd.keysOf(args)
+	case cmd.lastKey > 0:
+		return args[1 : 1+cmd.lastKey]
+	case cmd.lastKey < 0:
+		return args[1:]
+	}
+	return nil
 }
 
 func limitCommands() []*command {
@@ -184,8 +212,8 @@ func keyCommands() []*command {
 			args: []argument{{name: "cursor", kind: "integer"}, {name: "pattern", kind: "pattern", token: "MATCH", optional: true},
 				{name: "count", kind: "integer", token: "COUNT", optional: true}, {name: "type", kind: "string", token: "TYPE", optional: true}}},
 		{name: "dbsize", arity: 1, run: dbsize, settles: true, flags: "readonly fast", summary: "Returns the number of keys that hold state on this node."},
-		{name: "flushdb", arity: -1, ask: flush(limiter.Flush), flags: "write", args: flushArgs, summary: "Removes all limits of the selected namespace."},
-		{name: "flushall", arity: -1, ask: flush(limiter.FlushAll), flags: "write", args: flushArgs, summary: "Removes all limits of all namespaces."},
+		{name: "flushdb", arity: -1, ask: flush(limiter.Flush), needs: MayAdmin, flags: "write", args: flushArgs, summary: "Removes all limits of the selected namespace."},
+		{name: "flushall", arity: -1, ask: flush(limiter.FlushAll), needs: MayAdmin, flags: "write", args: flushArgs, summary: "Removes all limits of all namespaces."},
 	}
 	return grouped("generic", list)
 }

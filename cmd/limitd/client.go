@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"strings"
 	"time"
 
@@ -18,13 +19,28 @@ const clientTimeout = 10 * time.Second
 
 // client is how the verbs talk to a node.
 type client struct {
+	login
 	addr string // host:port; empty: the defaults, one after the other
 	json bool   // output
 }
 
+// login is who a verb says it is; no password: nobody.
+type login struct{ user, password string }
+
+const (
+	envUser     = "LIMITD_USER"
+	envPassword = "LIMITD_PASSWORD"
+)
+
+// environmentLogin is what the environment says, where a password is not seen by
+// everybody who lists the processes.
+func environmentLogin() login { return login{os.Getenv(envUser), os.Getenv(envPassword)} }
+
 func (c *client) flags(cmd *cobra.Command) {
 	cmd.PersistentFlags().StringVar(&c.addr, "addr", "", "`HOST:PORT` of a node (default: 127.0.0.1:6380, then 127.0.0.1:6381)")
 	cmd.PersistentFlags().BoolVar(&c.json, "json", false, "print JSON")
+	cmd.PersistentFlags().StringVar(&c.user, "user", "", "`NAME` to log in with, if the node asks for a password (default: $"+envUser+")")
+	cmd.PersistentFlags().StringVar(&c.password, "password", "", "`PASSWORD` to log in with (default: $"+envPassword+", which other users of the machine do not see)")
 }
 
 // call sends one command and returns its reply, or an error when ctx ends. It is
@@ -34,8 +50,17 @@ func (c *client) call(ctx context.Context, timeout time.Duration, args ...any) (
 	if err != nil {
 		return nil, err
 	}
+	who := c.login
+	if who.password == "" {
+		who.password = os.Getenv(envPassword)
+	}
+	if who.user == "" {
+		who.user = os.Getenv(envUser)
+	}
 	r := redis.NewClient(&redis.Options{
 		Addr:            addr,
+		Username:        who.user,
+		Password:        who.password,
 		Protocol:        2,
 		DisableIdentity: true,
 		MaxRetries:      -1,
@@ -45,6 +70,9 @@ func (c *client) call(ctx context.Context, timeout time.Duration, args ...any) (
 	defer r.Close()
 	defer context.AfterFunc(ctx, func() { r.Close() })() // ends a read, which does not look at ctx
 	reply, err := r.Do(ctx, args...).Result()
+	if err != nil && strings.HasPrefix(err.Error(), "NOAUTH") {
+		return nil, fmt.Errorf("%s: %w Set %s (and %s for a named user), or say --password", addr, err, envPassword, envUser)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", addr, err)
 	}

@@ -6,12 +6,14 @@ import "time"
 // that all nodes of a cluster share; every key has a default ([DefaultConfig])
 // and cluster.example.toml shows them all.
 type Config struct {
-	Cluster ClusterConfig `toml:"cluster"`
-	Nodes   []NodeConfig  `toml:"node"`
-	Raft    RaftConfig    `toml:"raft"`
-	Limits  LimitsConfig  `toml:"limits"`
-	RESP    RESPConfig    `toml:"resp"`
-	Peers   PeersConfig   `toml:"peers"`
+	RequirePass string        `toml:"requirepass"` // the password of the default user; empty: there is none
+	Users       []UserConfig  `toml:"user"`
+	Cluster     ClusterConfig `toml:"cluster"`
+	Nodes       []NodeConfig  `toml:"node"`
+	Raft        RaftConfig    `toml:"raft"`
+	Limits      LimitsConfig  `toml:"limits"`
+	RESP        RESPConfig    `toml:"resp"`
+	Peers       PeersConfig   `toml:"peers"`
 }
 
 // ClusterConfig names the cluster.

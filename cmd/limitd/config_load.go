@@ -76,8 +76,6 @@ func decodeErrors(file string, lines map[string]int, err error) error {
 // unknownKey says of keys that other versions know that it is not a spelling mistake.
 func unknownKey(key string) string {
 	switch key {
-	case "requirepass", "user":
-		return "passwords and users are not supported by this version yet"
 	case "node.http":
 		return "HTTP is not supported by this version yet"
 	}

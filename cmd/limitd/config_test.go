@@ -1,12 +1,16 @@
 package main
 
 import (
+	"crypto/sha256"
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
+
+	"limitd/resp"
 )
 
 const exampleFile = "../../cluster.example.toml"
@@ -56,13 +60,25 @@ func TestWrongKeysAreNamedWithTheirLine(t *testing.T) {
 		{"an id that is forgotten at once", "[limits]\nid_ttl = \"0s\"", "f.toml:14: limits.id_ttl: "},
 		{"clients per ip", "[resp]\nmax_clients_per_ip = \"none\"", "f.toml:14: resp.max_clients_per_ip: \"none\" is no count"},
 		{"idle timeout", "[resp]\nidle_timeout = 30", "f.toml:14: resp.idle_timeout: 30ns is below 1s"},
-		{"users later", "[[user]]\nname = \"app\"", "f.toml:13: user: passwords and users are not supported by this version yet"},
+		{"user without name", "[[user]]\npassword = \"x\"\ncommands = [\"limit\"]", "f.toml:13: user[0].name: \"\" is no name"},
+		{"user with a blank", "[[user]]\nname = \"a b\"\npassword = \"x\"\ncommands = [\"limit\"]", "f.toml:14: user[0].name: \"a b\" is no name"},
+		{"user twice", "[[user]]\nname = \"a\"\npassword = \"x\"\ncommands = [\"limit\"]\n[[user]]\nname = \"a\"\npassword = \"x\"\ncommands = [\"limit\"]", "f.toml:18: user[1].name: \"a\" is the name of user[0] too"},
+		{"the default user", "[[user]]\nname = \"default\"\npassword = \"x\"\ncommands = [\"limit\"]", "f.toml:14: user[0].name: \"default\" is the user of requirepass"},
+		{"no password", "[[user]]\nname = \"a\"\ncommands = [\"limit\"]", "f.toml:13: user[0].password: is missing"},
+		{"two passwords", "[[user]]\nname = \"a\"\npassword = \"x\"\npassword_sha256 = \"00\"\ncommands = [\"limit\"]", "f.toml:16: user[0].password_sha256: stands beside a password"},
+		{"long password", "[[user]]\nname = \"a\"\npassword = \"" + strings.Repeat("x", 513) + "\"\ncommands = [\"limit\"]", "f.toml:15: user[0].password: is longer than 512 bytes"},
+		{"no hash", "[[user]]\nname = \"a\"\npassword_sha256 = \"0123\"\ncommands = [\"limit\"]", "f.toml:15: user[0].password_sha256: is no SHA-256"},
+		{"nothing allowed", "[[user]]\nname = \"a\"\npassword = \"x\"", "f.toml:13: user[0].commands: is missing"},
+		{"unknown group", "[[user]]\nname = \"a\"\npassword = \"x\"\ncommands = [\"limits\"]", "f.toml:16: user[0].commands: \"limits\" is unknown"},
+		{"no keys", "[[user]]\nname = \"a\"\npassword = \"x\"\ncommands = [\"limit\"]\nkeys = []", "f.toml:17: user[0].keys: no pattern is listed"},
+		{"empty pattern", "[[user]]\nname = \"a\"\npassword = \"x\"\ncommands = [\"limit\"]\nkeys = [\"\"]", "f.toml:17: user[0].keys: a pattern is empty"},
+		{"unknown key of a user", "[[user]]\nname = \"a\"\npass = \"x\"", "f.toml:15: user.pass: unknown key"},
 		{"id twice", "[[node]]\nid = \"n1\"\nresp = \"127.0.0.1:1\"\npeer = \"127.0.0.1:2\"", "f.toml:14: node[3].id: \"n1\" is the id of node[0] too"},
 		{"bad id", "[[node]]\nid = \"../n4\"\nresp = \"127.0.0.1:1\"\npeer = \"127.0.0.1:2\"", "f.toml:14: node[3].id: \"../n4\" is no node id"},
 		{"address missing", "[[node]]\nid = \"n4\"\nresp = \"127.0.0.1:1\"", "f.toml:13: node[3].peer: \"\" is no host:port"},
 		{"address twice", "[[node]]\nid = \"n4\"\nresp = \"127.0.0.1:1\"\npeer = \"127.0.0.1:6381\"", "f.toml:16: node[3].peer: 127.0.0.1:6381 is node[0].resp too"},
 		{"port", "[[node]]\nid = \"n4\"\nresp = \"127.0.0.1:0\"\npeer = \"127.0.0.1:2\"", "f.toml:15: node[3].resp: \"127.0.0.1:0\" has no port from 1 to 65535"},
-		{"clients beyond loopback", "[[node]]\nid = \"n4\"\nresp = \"0.0.0.0:1\"\npeer = \"127.0.0.1:2\"", "f.toml:15: node[3].resp: 0.0.0.0:1 is reachable from other machines, and this version has no passwords yet"},
+		{"clients beyond loopback", "[[node]]\nid = \"n4\"\nresp = \"0.0.0.0:1\"\npeer = \"127.0.0.1:2\"", "f.toml:15: node[3].resp: 0.0.0.0:1 is reachable from other machines, and clients need no password: add the line  requirepass = \""},
 		{"clients on all interfaces", "[[node]]\nid = \"n4\"\nresp = \":1\"\npeer = \"127.0.0.1:2\"", "f.toml:15: node[3].resp: :1 is reachable from other machines"},
 		{"peers beyond loopback", "[[node]]\nid = \"n4\"\nresp = \"127.0.0.1:1\"\npeer = \"10.0.0.4:2\"", "f.toml:16: node[3].peer: 10.0.0.4:2 is reachable from other machines, and peers are not authenticated"},
 		{"peers by name", "[[node]]\nid = \"n4\"\nresp = \"127.0.0.1:1\"\npeer = \"node4.example:2\"", "f.toml:16: node[3].peer: node4.example:2 is reachable"},
@@ -76,11 +92,62 @@ func TestWrongKeysAreNamedWithTheirLine(t *testing.T) {
 	}
 }
 
-func TestPasswordsAreRefusedNotIgnored(t *testing.T) {
-	_, err := parseConfig("f.toml", []byte("requirepass = \"secret\"\n"+threeNodes))
-	want := "f.toml:1: requirepass: passwords and users are not supported by this version yet"
-	if err == nil || err.Error() != want {
-		t.Errorf("got %v, want %s", err, want)
+// With a password clients may come from anywhere; the line that the error of one
+// without tells is one that works.
+func TestListeningBeyondLoopback(t *testing.T) {
+	open := strings.ReplaceAll(threeNodes, `resp = "127.0.0.1`, `resp = "0.0.0.0`)
+	_, err := parseConfig("f.toml", []byte(open))
+	if err == nil {
+		t.Fatal("accepted without a password")
+	}
+	_, line, found := strings.Cut(err.Error(), "add the line  ")
+	line, _, end := strings.Cut(line, "  at the top")
+	if !found || !end {
+		t.Fatalf("no line to add in: %v", err)
+	}
+	c, err := parseConfig("f.toml", []byte(line+"\n"+open))
+	if err != nil || len(c.RequirePass) < 32 {
+		t.Errorf("%q: %v", line, err)
+	}
+	if _, err := parseConfig("f.toml", []byte(open+"[[user]]\nname = \"a\"\npassword = \"x\"\ncommands = [\"limit\"]\n")); err != nil {
+		t.Errorf("with a named user: %v", err)
+	}
+}
+
+func TestUsersArrive(t *testing.T) {
+	c, err := parseConfig("f.toml", []byte("requirepass = \"sekret\"\n"+threeNodes+`
+[[user]]
+name = "app"
+password = "sekret2"
+commands = ["limit", "read"]
+keys = ["app:*", "shared"]
+[[user]]
+name = "root"
+password_sha256 = "2BB80D537B1DA3E38BD30361AA855686BDE0EACD7162FEF6A25FE97BF527A25B"
+commands = ["admin"]
+keys = ["*"]
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []resp.User{
+		{Name: "default", Password: sha256.Sum256([]byte("sekret")), May: resp.MayLimit | resp.MayRead | resp.MayAdmin},
+		{Name: "app", Password: sha256.Sum256([]byte("sekret2")), May: resp.MayLimit | resp.MayRead, Keys: []string{"app:*", "shared"}},
+		{Name: "root", Password: sha256.Sum256([]byte("secret")), May: resp.MayAdmin},
+	}
+	if got := c.respUsers(); !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+	if got := c.ownLogin(); got != (login{"", "sekret"}) {
+		t.Errorf("logs in as %+v", got)
+	}
+	c.RequirePass = ""
+	if got := c.ownLogin(); got != (login{}) {
+		t.Errorf("logs in as %+v, whose password it does not know", got)
+	}
+	c.Users[0].Commands = []string{"admin"}
+	if got := c.ownLogin(); got != (login{"app", "sekret2"}) {
+		t.Errorf("logs in as %+v", got)
 	}
 }
 
@@ -145,16 +212,26 @@ func TestExampleShowsEveryKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	doc = regexp.MustCompile(`(?m)^#   (requirepass|\[\[user|name|password|commands|keys)`).ReplaceAll(doc, []byte("$1"))
+	if _, err := parseConfig(exampleFile, doc); err != nil {
+		t.Errorf("with its passwords: %v", err)
+	}
 	lines := keyLines(doc)
 	top := reflect.TypeFor[Config]()
 	for i := range top.NumField() {
 		table, name := top.Field(i).Type, top.Field(i).Tag.Get("toml")
+		if table.Kind() == reflect.String {
+			if lines[name] == 0 {
+				t.Errorf("cluster.example.toml lacks %s", name)
+			}
+			continue
+		}
 		if table.Kind() == reflect.Slice {
 			table, name = table.Elem(), name+"[0]"
 		}
 		for j := range table.NumField() {
 			key := name + "." + table.Field(j).Tag.Get("toml")
-			if lines[key] == 0 {
+			if lines[key] == 0 && !strings.Contains(string(doc), table.Field(j).Tag.Get("toml")+" = ") {
 				t.Errorf("cluster.example.toml lacks %s", key)
 			}
 		}

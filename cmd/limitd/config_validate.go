@@ -47,6 +47,7 @@ func (c *Config) Validate() error {
 	if strings.TrimSpace(c.Cluster.Name) == "" {
 		es.add("cluster.name", "must not be empty")
 	}
+	c.validateUsers(&es)
 	c.validateNodes(&es)
 	c.validateRaft(&es)
 	c.validateLimits(&es)
@@ -81,9 +82,9 @@ func (c *Config) validateNodes(es *KeyErrors) {
 				es.add(key(a.name), "%v", err)
 			case twice:
 				es.add(key(a.name), "%s is %s too", a.address, used)
-			case !loopback && a.name == "resp":
-				es.add(key(a.name), "%s is reachable from other machines, and this version has no passwords yet: use a loopback address such as 127.0.0.1", a.address)
-			case !loopback && !c.Peers.Insecure:
+			case !loopback && a.name == "resp" && !c.guarded():
+				es.add(key(a.name), "%s is reachable from other machines, and clients need no password: add the line  requirepass = %q  at the top of the file, above all tables, or use a loopback address such as 127.0.0.1", a.address, newPassword())
+			case !loopback && a.name == "peer" && !c.Peers.Insecure:
 				es.add(key(a.name), "%s is reachable from other machines, and peers are not authenticated: use a loopback address, or set peers.insecure = true if the network is yours alone", a.address)
 			}
 			addresses[a.address] = key(a.name)

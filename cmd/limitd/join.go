@@ -67,6 +67,8 @@ func judgeJoin(err error) error {
 		if strings.HasPrefix(reason, "max number of clients") {
 			return err
 		}
+	case "NOAUTH", "WRONGPASS", "NOPERM":
+		reason = answered.Error() + ": give this node's file the requirepass of the cluster or a user that may use \"admin\", or set " + envUser + " and " + envPassword
 	default:
 		reason = answered.Error()
 	}

@@ -19,6 +19,8 @@ import (
 type serveFlags struct {
 	config, node, listen, peerListen, dataDir string
 
+	passFile string
+
 	lab  labFlags
 	join joining
 	asks bool // --join was given
@@ -66,9 +68,11 @@ connections are drained and the node stops. A second signal stops it at once.`,
 	c.Flags().StringVar(&f.dataDir, "data-dir", "", "data `DIRECTORY` (default: the node's `data`, or limitd-data without --config)")
 	c.Flags().StringVar(&f.join.member, "join", "", "join the cluster of the member with this `ADDRESS` for clients, if the data directory is empty")
 	c.Flags().BoolVar(&f.join.nonVoter, "non-voter", false, "with --join: get no vote until promoted")
+	c.Flags().StringVar(&f.passFile, "requirepass-file", "", "`FILE` whose first line is the password that clients need, without --config")
 	f.lab.add(c)
 	c.MarkFlagsMutuallyExclusive("config", "listen")
 	c.MarkFlagsMutuallyExclusive("config", "peer-listen")
+	c.MarkFlagsMutuallyExclusive("config", "requirepass-file")
 	return c
 }
 
@@ -115,12 +119,20 @@ func (f serveFlags) single() (Config, NodeConfig, error) {
 		self.ID = "n-000000" // for the check below; the real one needs the data directory
 	}
 	cfg.Nodes = []NodeConfig{self}
-	err := cfg.Validate()
+	var err error
+	if cfg.RequirePass, err = f.readPassword(); err != nil {
+		return Config{}, NodeConfig{}, err
+	}
+	err = cfg.Validate()
 	var es KeyErrors
 	if errors.As(err, &es) {
 		flags := strings.NewReplacer("node[0].resp", "--listen", "node[0].peer", "--peer-listen", "node[0].id", "--node", "node[0].data", "--data-dir")
 		for _, e := range es {
 			e.Key, e.Msg = flags.Replace(e.Key), flags.Replace(e.Msg)
+			if e.Key == "--listen" && !cfg.guarded() {
+				e.Msg, _, _ = strings.Cut(e.Msg, ": add the line")
+				e.Msg += ": say --requirepass-file with a file that holds one, or use a loopback address such as 127.0.0.1"
+			}
 		}
 		return Config{}, NodeConfig{}, es
 	}
@@ -134,6 +146,22 @@ func (f serveFlags) single() (Config, NodeConfig, error) {
 	}
 	cfg.Nodes[0] = self
 	return cfg, self, nil
+}
+
+// readPassword reads the file of --requirepass-file.
+func (f serveFlags) readPassword() (string, error) {
+	if f.passFile == "" {
+		return "", nil
+	}
+	b, err := os.ReadFile(f.passFile)
+	if err != nil {
+		return "", fmt.Errorf("--requirepass-file: %w", err)
+	}
+	password, _, _ := strings.Cut(string(b), "\n")
+	if password = strings.TrimSuffix(password, "\r"); password == "" {
+		return "", fmt.Errorf("--requirepass-file %s: its first line is empty: write the password there", f.passFile)
+	}
+	return password, nil
 }
 
 // serve runs a node until a signal, until it is no member any more, or until it

@@ -35,7 +35,11 @@ func (s *server) clusterConfig(cfg Config, self NodeConfig, join joining) cluste
 		Fatal:             s.fatal,
 	}
 	if join.member != "" {
-		j := &joiner{member: client{addr: join.member}, peer: self.Peer, log: s.log, remind: joinRemind}
+		member := client{addr: join.member, login: environmentLogin()}
+		if member.password == "" {
+			member.login = cfg.ownLogin()
+		}
+		j := &joiner{member: member, peer: self.Peer, log: s.log, remind: joinRemind}
 		c.Join, c.NonVoter = j.ask, join.nonVoter
 	}
 	return c
@@ -71,6 +75,7 @@ func respConfig(cfg Config, maxMemory int64, log *slog.Logger) resp.Config {
 		OutputBuffer:    int(r.OutputBuffer),
 		MaxKey:          int(cfg.Limits.MaxKey),
 		MaxMemory:       maxMemory,
+		Users:           cfg.respUsers(),
 		Version:         version,
 		Logger:          log,
 	}
