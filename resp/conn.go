@@ -9,13 +9,15 @@ import (
 	"runtime/debug"
 	"syscall"
 	"time"
+
+	"github.com/tidwall/redcon"
 )
 
 // conn is one connection and its goroutine.
 //
-// While it waits for its client it holds no buffers. The read is tried first,
-// with a scratch of the pool; if there is nothing, the scratch goes back and the
-// goroutine parks in the poller. So thousands of idle connections cost little
+// While it waits for its client it holds no buffers but what was half sent. The read
+// is tried first, with a scratch of the pool; if there is nothing, the scratch goes
+// back and the goroutine parks in the poller. So thousands of idle connections cost little
 // more than their goroutines, and a busy one makes no more system calls than a
 // plain Read.
 type conn struct {
@@ -23,6 +25,11 @@ type conn struct {
 	nc net.Conn
 	rc syscall.RawConn // nil: not a socket
 	ob outbox
+
+	half  half
+	in    share     // of the budget: half, or what a command has outgrown the read size by
+	whole time.Time // until when a large half-sent command must be whole
+	timed bool      // there is a deadline
 
 	try     func(fd uintptr) bool // c.tryRead
 	n       int                   // what it read
@@ -50,6 +57,7 @@ func newConn(s *Server, nc net.Conn) *conn {
 		c.rc, _ = sc.SyscallConn()
 	}
 	c.client.start()
+	c.in.of, c.ob.held.of = &s.buffers, &s.buffers
 	c.ob.init(nc, c.rc, s.cfg.WriteTimeout, s.cfg.OutputBuffer)
 	c.try = c.tryRead
 	return c
@@ -59,6 +67,7 @@ func newConn(s *Server, nc net.Conn) *conn {
 func (c *conn) serve() {
 	defer c.srv.remove(c)
 	err := c.run()
+	c.in.hold(0)
 	if c.s != nil {
 		c.srv.pool.put(c.s)
 		c.s = nil
@@ -66,6 +75,10 @@ func (c *conn) serve() {
 	switch {
 	case err == errQuit, err == errDraining, err == errGuessing, errors.As(err, new(protocolError)), errors.As(err, new(panicError)):
 		c.ob.wait()
+		linger(c.nc)
+	case err == errBuffers:
+		c.srv.closedFor(c.addr, err)
+		c.ob.Write(redcon.AppendError(nil, "ERR "+err.Error()))
 		linger(c.nc)
 	case err == io.EOF: // perhaps it still reads: printf … | nc
 		c.ob.wait()
@@ -104,7 +117,9 @@ func (c *conn) run() (err error) {
 			if err != nil {
 				return err
 			}
-			s.r += n
+			if s.r += n; n > 0 {
+				c.whole = time.Time{}
+			}
 			more = again
 		}
 	}
@@ -112,9 +127,7 @@ func (c *conn) run() (err error) {
 
 // read waits for bytes and adds them to the window.
 func (c *conn) read() error {
-	if d := c.srv.cfg.IdleTimeout; d > 0 {
-		c.nc.SetReadDeadline(time.Now().Add(d))
-	}
+	c.setDeadline()
 	if c.srv.draining.Load() && c.over() { // after the deadline, which Drain may have set
 		return errDraining
 	}
@@ -123,8 +136,10 @@ func (c *conn) read() error {
 		if err := c.rc.Read(c.try); err != nil {
 			c.readErr = err
 		}
+	} else if room := c.room(); room != nil {
+		c.n, c.readErr = c.nc.Read(room)
 	} else {
-		c.n, c.readErr = c.nc.Read(c.room())
+		c.readErr = errBuffers
 	}
 	if c.n > 0 {
 		if c.srv.draining.Load() {
@@ -143,13 +158,20 @@ func (c *conn) read() error {
 // tryRead reads what is there; false if there is nothing yet.
 func (c *conn) tryRead(fd uintptr) bool {
 	room := c.room()
+	if room == nil {
+		c.readErr = errBuffers
+		return true
+	}
 	for {
 		n, err := syscall.Read(int(fd), room)
 		switch {
 		case err == syscall.EINTR:
 			continue
 		case err == syscall.EAGAIN:
-			c.rest()
+			if !c.park() {
+				c.readErr = errBuffers
+				return true
+			}
 			return false
 		case err != nil:
 			c.readErr = os.NewSyscallError("read", err)
@@ -162,21 +184,17 @@ func (c *conn) tryRead(fd uintptr) bool {
 	}
 }
 
-// room takes a scratch if there is none, and returns where to read.
+// room takes a scratch if there is none, and returns where to read; nil if there is
+// no memory for more of a half-sent command.
 func (c *conn) room() []byte {
 	if c.s == nil {
 		c.s = c.srv.pool.get()
 		c.s.parser.strict = c.user() == nil
+		if c.half.in != nil {
+			c.s.resume(&c.half)
+		}
 	}
-	return c.s.room(max(readSize, c.srv.cfg.MaxRequestBytes))
-}
-
-// rest gives the scratch back if nothing is in it.
-func (c *conn) rest() {
-	if s := c.s; s.r == s.w {
-		c.srv.pool.put(s)
-		c.s = nil
-	}
+	return c.s.room(max(readSize, c.srv.cfg.MaxRequestBytes), &c.in)
 }
 
 // clients is the list of sessions, oldest first.

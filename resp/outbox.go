@@ -25,8 +25,9 @@ type outbox struct {
 	mu      sync.Mutex
 	change  sync.Cond // of anything below
 	queue   []byte
-	leaving int  // bytes that the goroutine has taken from the queue and not written
-	writing bool // there is a goroutine
+	held    share // of the budget: queue and leaving
+	leaving int   // bytes that the goroutine has taken from the queue and not written
+	writing bool  // there is a goroutine
 	err     error
 
 	try func(fd uintptr) bool // o.tryWrite, of now
@@ -53,6 +54,9 @@ func (o *outbox) Write(b []byte) (int, error) {
 	}
 	if o.err == nil {
 		o.queue = append(o.queue, rest...)
+		if !o.held.hold(cap(o.queue) + o.leaving) {
+			o.err = errBuffers
+		}
 	}
 	for o.err == nil && len(o.queue)+o.leaving > o.limit {
 		o.change.Wait()
@@ -105,7 +109,11 @@ func (o *outbox) run() {
 			n, err := o.nc.Write(b[:min(len(b), writeSize)])
 			o.mu.Lock()
 			b = b[n:]
-			o.leaving, o.err = len(b), err
+			o.leaving = len(b)
+			if o.err == nil {
+				o.err = err
+			}
+			o.held.hold(cap(o.queue) + o.leaving)
 			o.change.Broadcast()
 		}
 	}
@@ -113,6 +121,7 @@ func (o *outbox) run() {
 		o.queue, o.leaving = nil, 0
 		o.nc.Close()
 	}
+	o.held.hold(0)
 	o.nc.SetWriteDeadline(time.Time{})
 	o.writing = false
 	o.change.Broadcast()

@@ -2,6 +2,7 @@ package resp
 
 import (
 	"net"
+	"sync/atomic"
 	"time"
 
 	"github.com/tidwall/redcon"
@@ -46,6 +47,21 @@ func linger(nc net.Conn) {
 			_, err = nc.Read(b)
 		}
 	}
+}
+
+// closedFor tells the log why connections are closed, seldom.
+func (s *Server) closedFor(client string, err error) {
+	if s.said.now(time.Now()) {
+		s.log.Warn("closing a connection; others may go the same way unsaid for 10 s", "client", client, "reason", err)
+	}
+}
+
+// seldom says when to speak again of what happens often.
+type seldom struct{ last atomic.Int64 }
+
+func (s *seldom) now(t time.Time) bool {
+	last := s.last.Load()
+	return t.UnixNano()-last >= int64(10*time.Second) && s.last.CompareAndSwap(last, t.UnixNano())
 }
 
 // backoff spaces attempts to accept after errors, such as too many open files,

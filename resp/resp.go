@@ -20,6 +20,7 @@ type Config struct {
 	IdleTimeout     time.Duration // a connection that sends nothing for so long is closed; 0: off
 	WriteTimeout    time.Duration // a client that takes nothing for so long is closed
 	OutputBuffer    int           // bytes of replies that may wait for the client to read them
+	MaxBuffers      int64         // bytes of half-sent commands and unread replies of all connections
 	MaxKey          int           // bytes of a key
 	MaxMemory       int64         // shown as maxmemory by INFO and CONFIG GET; 0: no bound
 	Version         string        // of limitd
@@ -38,6 +39,7 @@ func DefaultConfig() Config {
 		MaxClients:      20000,
 		WriteTimeout:    5 * time.Second,
 		OutputBuffer:    8 << 20,
+		MaxBuffers:      256 << 20,
 		MaxKey:          1 << 10,
 		Version:         "dev",
 		Logger:          slog.Default(),
@@ -53,6 +55,9 @@ func (c Config) withDefaults() Config {
 	orInt(&c.MaxClients, d.MaxClients)
 	orInt(&c.OutputBuffer, d.OutputBuffer)
 	orInt(&c.MaxKey, d.MaxKey)
+	if c.MaxBuffers <= 0 {
+		c.MaxBuffers = d.MaxBuffers
+	}
 	if c.WriteTimeout <= 0 {
 		c.WriteTimeout = d.WriteTimeout
 	}

@@ -17,8 +17,9 @@ const keepSize = 64 << 10
 // next. Between chunks all is empty but the window, which may hold the beginning
 // of a command.
 type scratch struct {
-	in   []byte // read buffer
-	r, w int    // the window: in[r:w] is read and not yet taken
+	in    []byte // read buffer
+	r, w  int    // the window: in[r:w] is read and not yet taken
+	spare []byte // its own buffer, while in is that of a large half-sent command
 
 	parser   parser
 	args     [][]byte
@@ -53,20 +54,32 @@ func (s *scratch) keys(keys [][]byte) [][]byte {
 }
 
 // room makes room to read into: it moves the window to the front, and grows the
-// buffer when a command fills it, up to max bytes.
-func (s *scratch) room(max int) []byte {
+// buffer when a command fills it, up to max bytes and if mem has as much; nil if not.
+func (s *scratch) room(max int, mem *share) []byte {
 	if s.r > 0 {
 		left := s.in[s.r:s.w]
 		if len(s.in) > readSize && len(left) < readSize {
-			s.in = make([]byte, readSize)
+			if s.in = s.spare; s.in == nil {
+				s.in = make([]byte, readSize)
+			}
+			s.spare = nil
 		}
 		s.w = copy(s.in, left)
 		s.r = 0
 	}
 	if s.w == len(s.in) {
-		in := make([]byte, min(2*len(s.in), max))
+		size := min(2*len(s.in), max)
+		if !mem.hold(size) {
+			return nil
+		}
+		in := make([]byte, size)
 		copy(in, s.in)
+		if len(s.in) == readSize {
+			s.spare = s.in
+		}
 		s.in = in
+	} else if len(s.in) == readSize {
+		mem.hold(0)
 	}
 	return s.in[s.w:]
 }
@@ -95,7 +108,10 @@ func (p *pool) put(s *scratch) {
 	s.r, s.w = 0, 0
 	s.parser.begin()
 	s.drop()
-	if len(s.in) > readSize {
+	if s.spare != nil {
+		s.in, s.spare = s.spare, nil
+	}
+	if len(s.in) != readSize {
 		s.in = make([]byte, readSize)
 	}
 	if cap(s.out) > keepSize {

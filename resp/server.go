@@ -28,13 +28,16 @@ type Server struct {
 	counters counters
 	users    map[string]*User // by name; none: nobody needs a password
 	failures failures
+	buffers  budget
 	rates    rates
 	started  time.Time
 	runID    string
 
-	draining atomic.Bool
-	lastCall time.Duration
-	wg       sync.WaitGroup // connections
+	draining    atomic.Bool
+	lastCall    time.Duration
+	wholeWithin time.Duration
+	said        seldom
+	wg          sync.WaitGroup // connections
 
 	mu        sync.Mutex
 	closed    bool
@@ -53,16 +56,18 @@ func NewServer(cfg Config, l Limiter, a Admin) *Server {
 	rand.Read(id[:])
 	s := &Server{
 		cfg: cfg, limiter: l, admin: a, log: cfg.Logger,
-		table:     newTable(cfg.Trace),
-		pool:      pool{bounds: bounds{cfg.MaxArgs, cfg.MaxArgBytes, cfg.MaxRequestBytes}},
-		started:   time.Now(),
-		lastCall:  lastCall,
-		runID:     hex.EncodeToString(id[:]),
-		listeners: map[net.Listener]struct{}{},
-		conns:     map[int64]*conn{},
-		perIP:     map[netip.Addr]int{},
-		users:     map[string]*User{},
-		failures:  failures{pause: time.Sleep, now: time.Now, of: map[netip.Addr]failure{}},
+		table:       newTable(cfg.Trace),
+		pool:        pool{bounds: bounds{cfg.MaxArgs, cfg.MaxArgBytes, cfg.MaxRequestBytes}},
+		started:     time.Now(),
+		lastCall:    lastCall,
+		wholeWithin: wholeWithin,
+		buffers:     budget{max: cfg.MaxBuffers},
+		runID:       hex.EncodeToString(id[:]),
+		listeners:   map[net.Listener]struct{}{},
+		conns:       map[int64]*conn{},
+		perIP:       map[netip.Addr]int{},
+		users:       map[string]*User{},
+		failures:    failures{pause: time.Sleep, now: time.Now, of: map[netip.Addr]failure{}},
 	}
 	for _, u := range cfg.Users {
 		s.users[u.Name] = &u

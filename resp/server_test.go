@@ -144,16 +144,17 @@ func TestLargeCommands(t *testing.T) {
 // The read buffer of a large command is not kept.
 func TestLargeBuffersAreGivenBack(t *testing.T) {
 	s := newScratch(bounds{1024, 1 << 20, 1 << 20})
-	s.w = copy(s.room(1<<20), "x")
+	mem := &share{of: &budget{max: 1 << 20}}
+	s.w = copy(s.room(1<<20, mem), "x")
 	for s.w < 300<<10 {
-		s.w += len(s.room(1 << 20))
+		s.w += len(s.room(1<<20, mem))
 	}
-	if len(s.in) != 512<<10 {
-		t.Fatalf("grown to %d", len(s.in))
+	if len(s.in) != 512<<10 || mem.held != 512<<10 {
+		t.Fatalf("grown to %d, and %d are held", len(s.in), mem.held)
 	}
 	s.r = s.w - 100
-	if s.room(1 << 20); len(s.in) != readSize || s.w != 100 || s.r != 0 {
-		t.Errorf("buffer of %d, window %d:%d", len(s.in), s.r, s.w)
+	if s.room(1<<20, mem); len(s.in) != readSize || s.w != 100 || s.r != 0 || mem.held != 0 {
+		t.Errorf("buffer of %d, window %d:%d, and %d are held", len(s.in), s.r, s.w, mem.held)
 	}
 }
 

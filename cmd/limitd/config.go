@@ -63,6 +63,7 @@ type RESPConfig struct {
 	IdleTimeout     Duration `toml:"idle_timeout"`
 	WriteTimeout    Duration `toml:"write_timeout"`
 	OutputBuffer    Size     `toml:"output_buffer"`
+	MaxBuffers      Size     `toml:"max_buffers"`
 }
 
 // PeersConfig says how nodes trust each other.
@@ -103,6 +104,7 @@ func DefaultConfig() Config {
 			IdleTimeout:     0,
 			WriteTimeout:    Duration(5 * time.Second),
 			OutputBuffer:    8 << 20,
+			MaxBuffers:      256 << 20,
 		},
 	}
 }

@@ -58,6 +58,7 @@ func TestWrongKeysAreNamedWithTheirLine(t *testing.T) {
 		{"request above what is forwarded", "[resp]\nmax_request_bytes = \"8MiB\"", "resp.max_request_bytes: 8MiB is not within"},
 		{"key above argument", "[limits]\nmax_key = \"32KiB\"\n[resp]\nmax_arg_bytes = \"16KiB\"", "f.toml:14: limits.max_key: 32KiB is above resp.max_arg_bytes (16KiB)"},
 		{"an id that is forgotten at once", "[limits]\nid_ttl = \"0s\"", "f.toml:14: limits.id_ttl: "},
+		{"buffers for one client", "[resp]\nmax_buffers = \"12MiB\"", "f.toml:14: resp.max_buffers: 12MiB is below twice resp.max_request_bytes (1MiB) or twice resp.output_buffer (8MiB)"},
 		{"clients per ip", "[resp]\nmax_clients_per_ip = \"none\"", "f.toml:14: resp.max_clients_per_ip: \"none\" is no count"},
 		{"idle timeout", "[resp]\nidle_timeout = 30", "f.toml:14: resp.idle_timeout: 30ns is below 1s"},
 		{"user without name", "[[user]]\npassword = \"x\"\ncommands = [\"limit\"]", "f.toml:13: user[0].name: \"\" is no name"},

@@ -146,6 +146,10 @@ func (c *Config) validateRESP(es *KeyErrors) {
 	}
 	atLeast(es, "resp.write_timeout", r.WriteTimeout, 10*time.Millisecond)
 	sizeWithin(es, "resp.output_buffer", r.OutputBuffer, 64<<10, 1<<30)
+	sizeWithin(es, "resp.max_buffers", r.MaxBuffers, 1<<20, 1<<40)
+	if r.MaxBuffers < 2*r.MaxRequestBytes || r.MaxBuffers < 2*r.OutputBuffer {
+		es.add("resp.max_buffers", "%v is below twice resp.max_request_bytes (%v) or twice resp.output_buffer (%v): one client could take it all", r.MaxBuffers, r.MaxRequestBytes, r.OutputBuffer)
+	}
 	if c.Limits.MaxKey > r.MaxArgBytes {
 		es.add("limits.max_key", "%v is above resp.max_arg_bytes (%v): such a key could never arrive", c.Limits.MaxKey, r.MaxArgBytes)
 	}

@@ -73,6 +73,7 @@ func respConfig(cfg Config, maxMemory int64, log *slog.Logger) resp.Config {
 		IdleTimeout:     time.Duration(r.IdleTimeout),
 		WriteTimeout:    time.Duration(r.WriteTimeout),
 		OutputBuffer:    int(r.OutputBuffer),
+		MaxBuffers:      int64(r.MaxBuffers),
 		MaxKey:          int(cfg.Limits.MaxKey),
 		MaxMemory:       maxMemory,
 		Users:           cfg.respUsers(),
