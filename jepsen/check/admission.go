@@ -13,7 +13,7 @@ import (
 //	buckets:  T * sum of c(i..j)  -  time given back (i..j)  <=  T*burst + t(j) - t(i)
 //	log:      sum of c with t in (t(j)-W, t(j)]  -  given back there  <=  limit
 //	sliding:  the same  <=  2*limit - 1, and  <=  limit  in each window of W counted from 1970
-//	fixed:    <=  limit  in each window
+//	fixed:    <=  limit  in each window, of the calendar too
 //
 // (What sliding admits at worst, algo/worst.go proves.) A refund of n units gives n*T of its
 // own limit back, whatever the bucket had room for, or n units, and DEL and flush all that
@@ -127,7 +127,7 @@ func (a *admissions) take(d *decision, p *part) {
 func describe(l model.Limit) string {
 	switch l.Algorithm {
 	case model.Fixed, model.Sliding, model.Log:
-		return fmt.Sprintf("algorithm %d with %d in %d ns", l.Algorithm, l.Burst, l.Period)
+		return fmt.Sprintf("%s with %d", l.Identity, l.Burst)
 	}
 	return fmt.Sprintf("burst %d at one each %d ns", l.Burst, l.Interval)
 }

@@ -16,6 +16,7 @@
 // Gates of run.json are least values of the verdict's figures: operations, ok, fail, info,
 // admitted, denied, allowed_percent and denied_percent (of charges), refunds, resets,
 // of_limits, of_several (answered under limit expressions, under several at once), with_id,
+// lists, of_calendars, turned_over (calendar windows that ended between two charges),
 // answered_alone, denied_alone, keys, rounds, entries, void, starts, restored, installed
 // and leader_changes.
 package check

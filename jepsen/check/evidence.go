@@ -35,6 +35,7 @@ type evidence struct {
 	refused   []*decision              // calls with an ID that a round refused, in order
 
 	clock clock
+	past  *versions // nil: not made yet
 }
 
 // nodeTrace is one node's trace.
@@ -89,6 +90,9 @@ type decision struct {
 	op    *op    // nil: not an operation of the history
 	parts []part // limits that a take or a takeall names, and what was found for each
 	made  int64  // cluster time of the decision that the answer is of
+
+	listed []model.Listed // of a list in a round: what the model says
+	only   bool           // nothing else was decided about the operation
 }
 
 // part is one limit of a call: what was asked of it, and of a decision what was found.

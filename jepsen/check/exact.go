@@ -33,7 +33,7 @@ func (s exact) after(change model.Change, now int64) exact {
 		maps.Copy(next.states, change.States)
 	}
 	for _, r := range slices.SortedFunc(maps.Keys(next.states), compareRecords) {
-		next.text += fmt.Sprintf(" %d %d %s", r.Kind.Algorithm, r.Kind.Period, r.Kind.Text(next.states[r], now))
+		next.text += fmt.Sprintf(" %s %s", r.Kind, r.Kind.Text(next.states[r], now))
 	}
 	return next
 }
@@ -62,6 +62,7 @@ func (e *evidence) exactOperations(k key) []porcupine.Operation {
 			}
 			continue
 		}
+		d.only = len(e.byDecided[d.op.invoke.Tag]) == 1
 		o := porcupine.Operation{Input: d, Call: d.op.from(), Return: d.op.to(), Metadata: d.op}
 		if at, ok := e.clock.harness(d.row); ok && d.op.typ != history.OK {
 			o.Return = max(at.hi, o.Call)
@@ -115,6 +116,9 @@ var exactModel = porcupine.Model{
 		}
 		want, err := model.Decide(d.call, d.row.At, 0, s.view())
 		if err != nil || want.Differs(d.call) != "" {
+			return false, s
+		}
+		if d.op.verb == list && d.op.typ == history.OK && d.only && !slices.Equal(inMS(want.List), d.op.listed) {
 			return false, s
 		}
 		return true, s.after(want.Change, d.row.At)

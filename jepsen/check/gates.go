@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"limitd/jepsen/check/model"
 	"limitd/jepsen/history"
 	"limitd/trace"
 )
@@ -14,7 +15,7 @@ func (e *evidence) figures() map[string]int64 {
 	f := map[string]int64{
 		"operations": int64(len(e.ops)), "ok": 0, "fail": 0, "info": 0, "admitted": 0, "denied": 0, "refunds": 0, "resets": 0,
 		"denied_alone": 0, "answered_alone": 0, "rounds": int64(len(e.rounds)), "entries": int64(len(e.lineage)), "void": 0, "restored": 0, "installed": 0, "starts": 0,
-		"allowed_percent": 0, "denied_percent": 0, "of_limits": 0, "of_several": 0, "with_id": 0,
+		"lists": 0, "of_calendars": 0, "turned_over": 0, "allowed_percent": 0, "denied_percent": 0, "of_limits": 0, "of_several": 0, "with_id": 0,
 		"leader_changes": max(0, int64(len(e.clock.leader)-1)), "keys": 0,
 	}
 	keys := map[key]bool{}
@@ -33,6 +34,12 @@ func (e *evidence) figures() map[string]int64 {
 		if answered && o.id != "" {
 			f["with_id"]++
 		}
+		if o.typ == history.OK && o.verb == list {
+			f["lists"]++
+		}
+		if answered && slices.ContainsFunc(o.parts, func(p part) bool { return p.record.Kind.Calendar != model.Calendar{} }) {
+			f["of_calendars"]++
+		}
 		switch {
 		case o.typ != history.OK:
 		case o.admitted():
@@ -49,6 +56,7 @@ func (e *evidence) figures() map[string]int64 {
 	if n := f["admitted"] + f["denied"]; n > 0 {
 		f["allowed_percent"], f["denied_percent"] = 100*f["admitted"]/n, 100*f["denied"]/n
 	}
+	f["turned_over"] = e.turnedOver()
 	for _, l := range e.locals {
 		for i := range l.Calls {
 			f["answered_alone"]++
@@ -73,6 +81,25 @@ func (e *evidence) figures() map[string]int64 {
 		}
 	}
 	return f
+}
+
+// turnedOver counts the calendar windows that ended between two charges of their record.
+func (e *evidence) turnedOver() (n int64) {
+	ends := map[model.Record]int64{}
+	for _, d := range e.agreed() {
+		for _, p := range d.parts {
+			if p.record.Kind.Calendar == (model.Calendar{}) || !d.charges() || !d.tookEffect() {
+				continue
+			}
+			if _, end := p.limit.Window(d.row.At); ends[p.record] != end {
+				if ends[p.record] != 0 {
+					n++
+				}
+				ends[p.record] = end
+			}
+		}
+	}
+	return n
 }
 
 // checkGates: each figure of the run that has a gate is at least that. Below it, the

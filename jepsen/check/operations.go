@@ -18,12 +18,13 @@ type op struct {
 	typ          history.Type   // Info if there is no done
 	verb         verb
 	keys         []key
-	call         model.Call // throttle
-	parts        []part     // limits that are named, and what is asked of each
-	peek         bool       // nothing is to be charged
-	id           string     // as traces have it
-	reply        []int64    // integers of an OK reply, those inside arrays too; a TYPE of limit is 1
-	odd          string     // what is wrong with the reply
+	call         model.Call     // throttle
+	parts        []part         // limits that are named, and what is asked of each
+	peek         bool           // nothing is to be charged
+	id           string         // as traces have it
+	reply        []int64        // integers of an OK reply, those inside arrays too; a TYPE of limit is 1
+	listed       []model.Listed // what an OK reply of a list says, times in ms
+	odd          string         // what is wrong with the reply
 }
 
 // verb is what an operation asks.
@@ -40,13 +41,14 @@ const (
 	flushAll verb = "flushall"
 	take     verb = "take"    // RL.TAKE, RL.PEEK, RL.REFUND
 	takeAll  verb = "takeall" // RL.TAKEALL
+	list     verb = "list"
 	other    verb = ""
 )
 
 var verbs = map[string]verb{
 	"CL.THROTTLE": throttle, "RL.THROTTLE": throttle, "DEL": reset, "UNLINK": reset, "RL.RESET": reset, "EXISTS": exists, "TYPE": kind,
 	"TTL": seconds, "PTTL": millis, "FLUSHDB": flush, "FLUSHALL": flushAll,
-	"RL.TAKE": take, "RL.PEEK": take, "RL.REFUND": take, "RL.TAKEALL": takeAll,
+	"RL.TAKE": take, "RL.PEEK": take, "RL.REFUND": take, "RL.TAKEALL": takeAll, "RL.LIST": list,
 }
 
 // from and to are the operation's time, ns since the run began.
@@ -148,7 +150,7 @@ func (o *op) parse() {
 	switch {
 	case o.verb == flush || o.verb == flushAll || o.verb == other:
 		return
-	case len(cmd) < 2:
+	case len(cmd) < 2 || o.verb == list && len(cmd) > 2:
 		o.verb = other
 		return
 	case o.verb == take || o.verb == takeAll:
@@ -193,6 +195,11 @@ func (o *op) parseReply() {
 		want = 0
 		if text != "OK" {
 			o.odd = "not OK"
+		}
+	case list:
+		want, o.reply = 0, nil
+		if o.listed, o.odd = readList(o.done.Reply); o.odd != "" {
+			return
 		}
 	case throttle:
 		want = 5

@@ -21,6 +21,7 @@ import (
 //	charge allowed   tat' = max(tat, t) + T*cost, debt' = tat' - t, of the reply's range and at most tau
 //	peek, EXISTS, TTL allowed   tat' = tat, debt' as told
 //	refund           tat' = max(t, tat - T*n)
+//	RL.LIST          the debt, to the nanosecond; nothing: none
 //	DEL              1: tat > t, 0: tat <= t; tat' = far
 //	in doubt         it did happen or it did not: the range holds both
 //	denied           the reply must be one: debt + T*cost > tau for some debt of its range
@@ -155,6 +156,14 @@ func (s seen) step(in seenInput) (seen, bool) {
 			return s.observe(in, span{1, math.MaxInt64 / 4})
 		}
 		return s.observe(in, span{0, 0})
+	case list:
+		switch all := in.listed; {
+		case len(all) == 0:
+			return s.observe(in, span{0, 0})
+		case len(all) == 1 && wait(all[0].Used) == all[0].Left:
+			return s.observe(in, span{all[0].Used, all[0].Used})
+		}
+		return s, false
 	case seconds, millis:
 		unit := int64(1e9)
 		if in.verb == millis {

@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"strings"
 
 	"limitd/jepsen/check/model"
 	"limitd/trace"
@@ -37,7 +38,12 @@ func touches(x trace.Effect) bool { return x.Op == "replace" || x.Op == "splice"
 // apply does what an effect does, and says what is odd about it.
 func (t table) apply(x trace.Effect) error {
 	switch x.Op {
-	case "setcluster", "setoffset":
+	case "setcluster":
+		return nil
+	case "setoffset":
+		if strings.Trim(x.State, "0") != "" {
+			return fmt.Errorf("moves the calendar by %s, and the checkers take cluster time for the date", x.State)
+		}
 		return nil
 	case "clearall":
 		clear(t)
@@ -98,13 +104,16 @@ type version struct {
 	state model.State
 }
 
-// versions are the states of all records over the lineage.
+// versions are the states of all records over the lineage. They are made once.
 type versions struct {
 	of    map[model.Record][]version
 	kinds kinds
 }
 
 func (e *evidence) versions() versions {
+	if e.past != nil {
+		return *e.past
+	}
 	all := versions{map[model.Record][]version{}, kinds{}}
 	t := table{}
 	for _, x := range e.lineage {
@@ -126,6 +135,7 @@ func (e *evidence) versions() versions {
 			all.of[r] = append(all.of[r], v)
 		}
 	}
+	e.past = &all
 	return all
 }
 

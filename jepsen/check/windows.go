@@ -9,7 +9,7 @@ import (
 	"limitd/jepsen/check/model"
 )
 
-// windowSum keeps what was charged and given back in the last two periods.
+// windowSum keeps what was charged and given back in the last two periods, or in the window.
 type windowSum struct {
 	limit model.Limit
 	all   []entered
@@ -22,8 +22,9 @@ type entered struct {
 
 func (s *windowSum) add(d *decision, units int64) (*big.Int, *decision) {
 	now, w := d.row.At, s.limit.Period
+	start, _ := s.limit.Window(now)
 	gone := 0
-	for gone < len(s.all) && s.all[gone].d.row.At <= now-2*w {
+	for gone < len(s.all) && s.all[gone].d.row.At < start && s.all[gone].d.row.At <= now-2*w {
 		gone++
 	}
 	s.all = append(s.all[gone:], entered{d, units})
@@ -36,7 +37,6 @@ func (s *windowSum) add(d *decision, units int64) (*big.Int, *decision) {
 			excess, since = sum-most, first
 		}
 	}
-	start := now - mod(now, w) // of the window of now
 	switch s.limit.Algorithm {
 	case model.Log:
 		see(now-w+1, s.limit.Burst)
@@ -66,28 +66,21 @@ func (s *windowSum) since(from int64) (sum int64, first *decision) {
 	return sum, first
 }
 
-func mod(t, w int64) int64 {
-	m := t % w
-	if m < 0 {
-		m += w
-	}
-	return m
-}
-
 // judgeWindows judges intervals that are shorter than a period, by what clients saw.
 func judgeWindows(k key, l model.Limit, admitted []admission, given []gift, r *result) {
 	bound := map[uint8]int64{model.Log: l.Burst, model.Sliding: 2*l.Burst - 1}[l.Algorithm]
 	if bound == 0 {
 		bound = 2 * l.Burst
 	}
+	window := l.Shortest()
 	slices.SortFunc(admitted, func(a, b admission) int { return cmp.Compare(a.from, b.from) })
 	for i, a := range admitted {
 		var inside []admission // those that begin in the interval and end in time, by their ends
 		for _, b := range admitted[i:] {
-			if stretched(b.from-a.from) >= l.Period {
+			if stretched(b.from-a.from) >= window {
 				break
 			}
-			if stretched(b.to-a.from) < l.Period {
+			if stretched(b.to-a.from) < window {
 				inside = append(inside, b)
 			}
 		}

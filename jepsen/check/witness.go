@@ -20,6 +20,7 @@ import (
 //	a round is decided on the entry before it
 //	an operation that ended before another began comes before it
 //	a client was told what was decided: its reply is that of one decision about its tag
+//	an RL.LIST says of each record what the model says for its place in that order; of a leader alone, for some state of each record that it can have read
 //
 // So the order is a witness that all of it is linearizable. It trusts the traces for
 // the order and the times, which monotone and over-admission-wall judge; an entry
@@ -125,7 +126,7 @@ func (w *witness) compare(x *entry, touched map[model.Record]bool) {
 		if x.round != nil {
 			rows = append(rows, x.round.row.String())
 		}
-		w.r.bad(Example{Says: fmt.Sprintf("after entry %d the record of algorithm %d, period %d ns, %s", x.Index, r.Kind.Algorithm, r.Kind.Period, says), Key: key{r.NS, r.Key}.String(), Node: x.Node, Rows: rows})
+		w.r.bad(Example{Says: fmt.Sprintf("after entry %d the record of %s, %s", x.Index, r.Kind, says), Key: key{r.NS, r.Key}.String(), Node: x.Node, Rows: rows})
 	}
 }
 
@@ -146,7 +147,7 @@ func (w *witness) compareID(x *entry, r model.Record) string {
 }
 
 func compareRecords(a, b model.Record) int {
-	return cmp.Or(compareKeys(key{a.NS, a.Key}, key{b.NS, b.Key}), cmp.Compare(int64(a.Kind.Algorithm), int64(b.Kind.Algorithm)), cmp.Compare(a.Kind.Period, b.Kind.Period))
+	return cmp.Or(compareKeys(key{a.NS, a.Key}, key{b.NS, b.Key}), cmp.Compare(int64(a.Kind.Algorithm), int64(b.Kind.Algorithm)), cmp.Compare(a.Kind.Period, b.Kind.Period), cmp.Compare(a.Kind.String(), b.Kind.String()))
 }
 
 func compareKeys(a, b key) int {
@@ -161,6 +162,7 @@ func (w *witness) decide(d *decision, touched map[model.Record]bool) {
 	if err != nil {
 		why = err.Error()
 	}
+	d.listed = want.List
 	if d.made = want.At; d.call.Status != "ok" { // it changed nothing
 		want.Change = model.Change{}
 		if model.MayBeRefused(d.call) {
@@ -182,7 +184,7 @@ func (w *witness) replies() {
 		w.r.Checked++
 		ok := false
 		for _, d := range w.e.byDecided[o.invoke.Tag] {
-			ok = ok || slices.Equal(d.answer(o.verb), o.reply)
+			ok = ok || w.explains(d, o)
 		}
 		switch {
 		case o.odd != "":

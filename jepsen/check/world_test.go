@@ -35,6 +35,7 @@ type world struct {
 
 	again []*named         // calls with IDs
 	made  map[uint64]int64 // by tag: the time of the decision that a repeated answer is of
+	lists map[uint64][]any // by tag: what a list says
 
 	leader  *simNode // nil: an election
 	term    uint64
@@ -54,10 +55,11 @@ type world struct {
 	chain string
 }
 
-// bootOffset is the boot clock less the run's time, epochOffset cluster time less the boot clock.
+// bootOffset is the boot clock less the run's time, epochOffset cluster time less the boot clock:
+// six seconds into the run it is eight o'clock in Greenwich, on a Friday.
 const (
 	bootOffset  = int64(5e15)
-	epochOffset = int64(1_800_000_000e9) - bootOffset
+	epochOffset = int64(1_799_999_994e9) - bootOffset
 	ms          = int64(time.Millisecond)
 )
 
@@ -123,7 +125,7 @@ func (w *world) between(a, b int64) int64 { return a + w.r.Int64N(b-a) }
 
 // simulate makes a run of about perSecond*seconds operations.
 func simulate(seed uint64, bug string, seconds int64, perSecond int) *world {
-	w := &world{r: rand.New(rand.NewPCG(seed, 77)), bug: bug, until: seconds * 1000 * ms, offset: epochOffset, round: map[*simNode]uint64{}, made: map[uint64]int64{}, chain: trace.Hash(0)}
+	w := &world{r: rand.New(rand.NewPCG(seed, 77)), bug: bug, until: seconds * 1000 * ms, offset: epochOffset, round: map[*simNode]uint64{}, made: map[uint64]int64{}, lists: map[uint64][]any{}, chain: trace.Hash(0)}
 	w.limits = map[string][3]int64{"hot:0": {19, 60, 1}, "hot:1": {9, 100, 3}, "budget:0": {1999, 1, 86400}}
 	for i := range 8 {
 		w.limits["warm:"+strconv.Itoa(i)] = [3]int64{5, 12, 3}

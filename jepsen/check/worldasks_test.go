@@ -11,7 +11,7 @@ import (
 
 // limited makes an operation of a key with limits.
 func (w *world) limited(o *asked) (f string, cmd []string) {
-	keys := []string{"lim:f", "lim:g", "lim:l", "lim:q", "lim:s", "lim:t"}
+	keys := []string{"lim:c", "lim:f", "lim:g", "lim:l", "lim:q", "lim:s", "lim:t"}
 	k := keys[w.r.IntN(len(keys))]
 	exprs := worldLimits[k]
 	expr := exprs[w.r.IntN(len(exprs))]
@@ -65,6 +65,9 @@ func (w *world) limited(o *asked) (f string, cmd []string) {
 	case n < 75:
 		o.op, o.call = "ttl", trace.Call{Op: "ttl", Key: k}
 		return "ttl", []string{"PTTL", k}
+	case n < 79:
+		o.op, o.call = "list", trace.Call{Op: "list", Key: k}
+		return "list", []string{"RL.LIST", k}
 	default:
 		o.op = "takeall"
 		w.r.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })

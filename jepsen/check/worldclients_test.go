@@ -41,8 +41,10 @@ func (w *world) ask(worker, process int, gap int64) {
 		f, o.op, cmd = "reset", "reset", []string{"DEL", k}
 	case n < 97:
 		f, o.op, cmd = "exists", "exists", []string{"EXISTS", k}
-	default:
+	case n < 98:
 		f, o.op, cmd = "ttl", "ttl", []string{"PTTL", k}
+	default:
+		f, o.op, cmd = "list", "list", []string{"RL.LIST", k}
 	}
 	if o.op == "take" {
 		cmd = append(cmd, fmt.Sprint(o.cost))
@@ -123,6 +125,8 @@ func (w *world) end(o *asked, t history.Type, says string) {
 				}
 			}
 			e.Reply = []any{limited, c.Burst, c.Remaining, retry, (c.Reset + 1e9 - 1) / 1e9}
+		case o.op == "list":
+			e.Reply = w.lists[c.Tag]
 		case o.op == "ttl":
 			n := c.N
 			if n > 0 {

@@ -32,7 +32,7 @@ func (w *world) arrive(o *asked) {
 		takes := c.Op == "take" || c.Op == "takeall"
 		alone := takes && !c.Allowed && (c.Retry == -1 || c.Retry >= 20*ms)
 		if n == w.leader {
-			alone = takes && c.Cost >= 0 && (!c.Allowed || c.Op == "take" && c.Cost == 0 || c.Peek) || c.Op == "exists" || c.Op == "ttl"
+			alone = takes && c.Cost >= 0 && (!c.Allowed || c.Op == "take" && c.Cost == 0 || c.Peek) || c.Op == "exists" || c.Op == "ttl" || c.Op == "list"
 		} else if !takes || c.Peek || c.Op == "take" && c.Cost <= 0 || n.applied < n.fence && w.bug != "no-fence" && w.bug != "out-of-touch" && w.bug != "takeall-out-of-touch" {
 			alone = false
 		}
@@ -181,6 +181,9 @@ func (w *world) answer(table map[string]int64, recs records, c *trace.Call, now 
 		return
 	case c.Limit != "":
 		w.answerLimit(recs, c, now)
+		return
+	case c.Op == "list":
+		w.lists[c.Tag] = w.list(table, recs, c.Key, now)
 		return
 	}
 	tat, ok := table[c.Key]

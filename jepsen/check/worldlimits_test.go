@@ -46,6 +46,7 @@ var worldLimits = map[string][]string{
 	"lim:f": {"fixed:20/2s", "log:30/4s"},
 	"lim:s": {"sliding:16/1500ms"},
 	"lim:l": {"log:12/1s", "60/4s,burst=40"},
+	"lim:c": {"fixed:14/day,hour=8", "fixed:25/week,tz=Asia/Dhaka,start=fri,hour=14"},
 }
 
 func parsed(expr string) algo.Limit {
@@ -96,7 +97,11 @@ func (w *world) one(t records, key string, l algo.Limit, cost, now int64, peek b
 	if w.bug == "counter-one-more" && l.Interval == 0 && cost > 0 {
 		l.Burst++
 	}
-	v, e := l.Decide(state, now, 0, cost, nil)
+	date := now
+	if w.bug == "calendar-early" && l.Dated() {
+		date += 400 * ms
+	}
+	v, e := l.Decide(state, date, 0, cost, nil)
 	if w.bug == "counter-one-more" && l.Interval == 0 && cost > 0 {
 		l.Burst--
 	}
@@ -261,6 +266,36 @@ func (w *world) refundID(t records, c *trace.Call, l algo.Limit, now int64) {
 		w.keepID(t, c.ID, m)
 	}
 	c.Allowed, c.Remaining, c.Retry, c.Reset, c.Delay = v.Allowed, v.Remaining, v.RetryAfter, v.ResetAfter, v.Delay
+}
+
+// list is what RL.LIST says of a key.
+func (w *world) list(table map[string]int64, t records, key string, now int64) []any {
+	all := []any{}
+	add := func(algorithm, period string, used, expiry int64) {
+		if w.bug == "list-one-more" && w.r.IntN(4) == 0 {
+			used++
+		}
+		if expiry > now {
+			all = append(all, []any{algorithm, period, used, (expiry - now + 1e6 - 1) / 1e6})
+		}
+	}
+	if tat, ok := table[key]; ok {
+		add("throttle", "", tat-now, tat)
+	}
+	names := t.of(key)
+	slices.SortFunc(names, func(a, b recordName) int { return strings.Compare(a.identifier, b.identifier) })
+	for _, n := range names {
+		ident, err := hex.DecodeString(n.identifier)
+		if err != nil {
+			panic(err)
+		}
+		id, err := algo.ReadIdent(ident)
+		if err != nil {
+			panic(err)
+		}
+		add(id.Algorithm.Name(), id.String(), algo.Used(ident, []byte(t[n].state), now, 0), t[n].expiry)
+	}
+	return all
 }
 
 // effects are what makes of the records before those after.

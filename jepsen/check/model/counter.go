@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// The counters, with W the period and windows of that length from 1970 on.
+// The counters, with W the period and windows of that length from 1970 on, or of a calendar.
 //
 //	fixed    used = the units of the window of now
 //	log      used = the units that were admitted in (now-W, now]
@@ -24,12 +24,39 @@ import (
 
 // start of the window of t, also before 1970.
 func (id Identity) start(t int64) int64 {
+	if id.Calendar.Unit > 0 {
+		start, _ := id.Calendar.window(t)
+		return start
+	}
 	into := t % id.Period
 	if into < 0 {
 		into += id.Period
 	}
 	return t - into
 }
+
+// end of the window of t.
+func (id Identity) end(t int64) int64 {
+	if id.Calendar.Unit > 0 {
+		_, end := id.Calendar.window(t)
+		return end
+	}
+	return id.start(t) + id.Period
+}
+
+// Window is the one of a counter that t lies in, from start to before end.
+func (id Identity) Window(t int64) (start, end int64) { return id.start(t), id.end(t) }
+
+// Shortest is how long a window of a counter is at least, ns.
+func (id Identity) Shortest() int64 {
+	if id.Calendar.Unit > 0 {
+		return shortestWindow
+	}
+	return id.Period
+}
+
+// weight of a unit in sums: what counts in part is counted in whole numbers.
+func (id Identity) weight() int64 { return max(id.Period, 1) }
 
 // Meaning is what of the state counts at now, or can count later, in one form.
 func (id Identity) Meaning(s State, now int64) State {
@@ -103,9 +130,9 @@ func (id Identity) Text(s State, now int64) string {
 	return "none"
 }
 
-// used is what counts at t, times W.
+// used is what counts at t, times the weight of a unit.
 func (id Identity) used(s State, t int64) *big.Int {
-	w := big.NewInt(id.Period)
+	w := big.NewInt(id.weight())
 	sum := new(big.Int)
 	newest := int64(0)
 	if n := len(s.kept); n > 0 {
@@ -131,7 +158,7 @@ func (id Identity) used(s State, t int64) *big.Int {
 // count answers a call on a counter, and returns the state that it leaves.
 func (l Limit) count(s State, now, cost int64) (Answer, State) {
 	s = l.Meaning(s, now)
-	w := big.NewInt(l.Period)
+	w := big.NewInt(l.weight())
 	top := new(big.Int).Mul(big.NewInt(l.Burst), w)
 	price := new(big.Int).Mul(big.NewInt(cost), w)
 	fits := func(t int64) bool {
@@ -183,7 +210,7 @@ func (id Identity) keep(s State, now, cost int64) State {
 	}
 	switch id.Algorithm {
 	case Fixed:
-		at = id.start(now) + id.Period
+		at = id.end(now)
 	case Sliding:
 		at = id.start(now)
 	}

@@ -42,6 +42,7 @@ type Decided struct {
 	At     int64 // cluster time of the decision that the answer is of
 	Change Change
 	Given  int64 // units that a refund gave back, of those that its ID was charged
+	List   []Listed
 }
 
 // Decide decides a call at now on the state of a view, as a round does. An error says that
@@ -57,6 +58,8 @@ func Decide(c *trace.Call, now, idTTL int64, v View) (Decided, error) {
 		err = d.takeAll(now, idTTL, v)
 	case "reset", "exists", "type", "ttl":
 		d.keys(now, v)
+	case "list":
+		d.List = list(c.NS, c.Key, now, v)
 	}
 	return d, err
 }
@@ -240,7 +243,7 @@ func (d *Decided) Differs(c *trace.Call) string {
 		if c.Allowed != w.Allowed || c.Retry != w.Retry || c.N != w.N {
 			return fmt.Sprintf("takeall: allowed %v, wait %d, denied by %d; the model %v, %d, %d", c.Allowed, c.Retry, c.N, w.Allowed, w.Retry, w.N)
 		}
-	case c.Op == "list": // its records are not traced
+	case c.Op == "list": // its records are not traced: what was told of them is compared
 	case c.N != w.N:
 		return fmt.Sprintf("%s answers %d, the model %d", c.Op, c.N, w.N)
 	}

@@ -18,7 +18,7 @@ func (m memory) Charge(id ID) *Charge { return m.charges[id] }
 
 func (m memory) Kinds(ns uint8, key string) (all []Identity) {
 	for r := range m.states {
-		if r.NS == ns && r.Key == key {
+		if r.NS == ns && r.Key == key && r.Kind != ofThrottle {
 			all = append(all, r.Kind)
 		}
 	}

@@ -36,7 +36,7 @@ func (id Identity) Decode(b []byte, expiry int64) (s State, err error) {
 			return s, fmt.Errorf("what is kept is not in order, or below 0: %v", s.kept)
 		}
 		if id.Algorithm != Log && k.at != id.start(k.at) {
-			return s, fmt.Errorf("no window of %d ns has its boundary at %d", id.Period, k.at)
+			return s, fmt.Errorf("no window of %s has its boundary at %d", id, k.at)
 		}
 	}
 	if end, _ := id.End(s, expiry-1); end != expiry {

@@ -27,7 +27,8 @@ var names = map[string]uint8{"gcra": GCRA, "token": Token, "leaky": Leaky, "fixe
 // share their state, whatever their numbers are.
 type Identity struct {
 	Algorithm uint8
-	Period    int64 // ns; 0: CL.THROTTLE's, or an ID's
+	Period    int64 // ns; 0: CL.THROTTLE's, an ID's, or a calendar's
+	Calendar  Calendar
 }
 
 // ofThrottle is the identity of CL.THROTTLE's record.
@@ -50,6 +51,10 @@ func ReadIdentity(text string) (id Identity, err error) {
 		return id, nil
 	}
 	period, n := binary.Uvarint(b[1:])
+	if id.Algorithm == Fixed && n == 1 && period == 0 {
+		id.Calendar, err = readCalendar(b[2:])
+		return id, err
+	}
 	if id.Algorithm < GCRA || id.Algorithm > Log || n != len(b)-1 || period == 0 || period > 1<<62 {
 		return id, fmt.Errorf("identity %q is of no limit that this model knows", text)
 	}
@@ -75,8 +80,16 @@ func ThrottleLimit(interval, burst int64) Limit {
 // units of durations, in ns.
 var units = map[string]int64{"ms": 1e6, "s": 1e9, "m": 60e9, "h": 3600e9, "d": 86400e9, "w": 7 * 86400e9}
 
-// ParseLimit reads [algorithm:]count/period[,burst=n][,queue=n]. Calendar windows are none
-// that this model knows.
+// String is the algorithm and the period.
+func (id Identity) String() string {
+	if id.Calendar.Unit > 0 {
+		return fmt.Sprintf("algorithm %d, period %s", id.Algorithm, id.Calendar.text())
+	}
+	return fmt.Sprintf("algorithm %d, period %d ns", id.Algorithm, id.Period)
+}
+
+// ParseLimit reads [algorithm:]count/period[,burst=n][,queue=n], and of calendar windows
+// fixed:count/unit[,tz=zone][,start=weekday][,hour=n].
 func ParseLimit(text string) (l Limit, err error) {
 	bad := func(what string) (Limit, error) { return Limit{}, fmt.Errorf("limit %q: %s", text, what) }
 	l.Algorithm = GCRA
@@ -93,10 +106,19 @@ func ParseLimit(text string) (l Limit, err error) {
 	if !ok || err != nil || n < 1 {
 		return bad("no count and period")
 	}
+	l.Burst = n
+	if l.Calendar, ok = calendarOf(period); ok && l.Algorithm == Fixed {
+		for _, w := range words[1:] {
+			if name, value, _ := strings.Cut(w, "="); !l.Calendar.set(name, value) {
+				return bad("no such option of a calendar")
+			}
+		}
+		return l, nil
+	}
+	l.Calendar = Calendar{}
 	if l.Period = duration(period); l.Period == 0 {
 		return bad("no period that this model knows")
 	}
-	l.Burst = n
 	if l.bucket() { // rounded up, so that the rate is never more than was asked for
 		l.Interval = new(big.Int).Div(big.NewInt(l.Period+n-1), big.NewInt(n)).Int64()
 	}

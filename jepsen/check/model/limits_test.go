@@ -1,10 +1,12 @@
 package model
 
 import (
+	"encoding/hex"
 	"fmt"
 	"math/big"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"limitd/algo/model"
 )
@@ -15,6 +17,7 @@ func second(l Limit) func(now, cost int64) model.Answer {
 	var bucket model.Bucket
 	var queue model.Queue
 	var fixed model.Fixed
+	windows := windowsOf(l)
 	var sliding model.Sliding
 	var log model.Log
 	return func(now, cost int64) model.Answer {
@@ -22,7 +25,7 @@ func second(l Limit) func(now, cost int64) model.Answer {
 		case Leaky:
 			return queue.Take(b(now), b(l.Interval), b(l.Burst), b(cost))
 		case Fixed:
-			return fixed.Take(b(now), model.Every{Length: b(l.Period)}, b(l.Burst), b(cost))
+			return fixed.Take(b(now), windows, b(l.Burst), b(cost))
 		case Sliding:
 			return sliding.Take(b(now), b(l.Period), b(l.Burst), b(cost))
 		case Log:
@@ -32,9 +35,23 @@ func second(l Limit) func(now, cost int64) model.Answer {
 	}
 }
 
+// windowsOf a limit, by the other model.
+func windowsOf(l Limit) model.Windows {
+	c := l.Calendar
+	if c.Unit == 0 {
+		return model.Every{Length: big.NewInt(l.Period)}
+	}
+	loc, err := time.LoadLocation(c.Zone)
+	if err != nil {
+		panic(err)
+	}
+	return &model.Calendar{Unit: calendarUnits[c.Unit], Zone: loc, Start: time.Weekday(c.First), Hour: int(c.Hour)}
+}
+
 // Two models that were written apart say the same.
 func TestAnotherModelSaysTheSame(t *testing.T) {
-	for _, text := range []string{"7/10ms", "token:3/10ms,burst=5", "leaky:3/10ms,queue=4", "leaky:1/5ms", "fixed:5/10ms", "sliding:7/10ms", "sliding:1/3ms", "log:5/10ms"} {
+	for _, text := range []string{"7/10ms", "token:3/10ms,burst=5", "leaky:3/10ms,queue=4", "leaky:1/5ms", "fixed:5/10ms", "sliding:7/10ms", "sliding:1/3ms", "log:5/10ms",
+		"fixed:5/day", "fixed:3/day,tz=America/New_York,hour=2", "fixed:3/day,tz=Australia/Lord_Howe", "fixed:4/week,start=sun,tz=Asia/Kathmandu,hour=5", "fixed:5/month,tz=Africa/Casablanca", "fixed:2/year,hour=23"} {
 		l, err := ParseLimit(text)
 		if err != nil {
 			t.Fatal(err)
@@ -44,8 +61,11 @@ func TestAnotherModelSaysTheSame(t *testing.T) {
 			other := second(l)
 			var s State
 			now := int64(1_800_000_000_000_000_000) + r.Int64N(1e9)
+			if l.Calendar.Unit > 0 {
+				now += r.Int64N(365 * 86400e9)
+			}
 			for i := range 60 {
-				now += []int64{0, r.Int64N(3e6), r.Int64N(12e6), l.Period - mod(now, l.Period), l.Period}[r.IntN(5)]
+				now += []int64{0, r.Int64N(3e6), r.Int64N(12e6), l.end(now) - now - r.Int64N(2), l.end(now) - l.start(now)}[r.IntN(5)]
 				cost := r.Int64N(l.Burst+3) - 2
 				var a Answer
 				a, s = l.Take(s, now, cost)
@@ -65,31 +85,35 @@ func TestAnotherModelSaysTheSame(t *testing.T) {
 	}
 }
 
-func mod(t, w int64) int64 { return t - Identity{Period: w}.start(t) }
-
 func TestLimitsAreRead(t *testing.T) {
 	for text, want := range map[string]Limit{
-		"10/1m":                {Identity{GCRA, 60e9}, 10, 6e9},
-		"gcra:3/1s,burst=16":   {Identity{GCRA, 1e9}, 16, 333_333_334},
-		"token:7/1m30s":        {Identity{Token, 90e9}, 7, 12_857_142_858},
-		"leaky:10/1s,queue=50": {Identity{Leaky, 1e9}, 51, 1e8},
-		"fixed:5/1500ms":       {Identity{Fixed, 15e8}, 5, 0},
-		"sliding:1/2w":         {Identity{Sliding, 14 * 86400e9}, 1, 0},
-		"log:3/10m":            {Identity{Log, 600e9}, 3, 0},
+		"10/1m":                {Identity{Algorithm: GCRA, Period: 60e9}, 10, 6e9},
+		"gcra:3/1s,burst=16":   {Identity{Algorithm: GCRA, Period: 1e9}, 16, 333_333_334},
+		"token:7/1m30s":        {Identity{Algorithm: Token, Period: 90e9}, 7, 12_857_142_858},
+		"leaky:10/1s,queue=50": {Identity{Algorithm: Leaky, Period: 1e9}, 51, 1e8},
+		"fixed:5/1500ms":       {Identity{Algorithm: Fixed, Period: 15e8}, 5, 0},
+		"sliding:1/2w":         {Identity{Algorithm: Sliding, Period: 14 * 86400e9}, 1, 0},
+		"log:3/10m":            {Identity{Algorithm: Log, Period: 600e9}, 3, 0},
+		"fixed:4/month":        {Identity{Algorithm: Fixed, Calendar: Calendar{3, 1, 0, "UTC"}}, 4, 0},
+		"fixed:4/week,start=sat,hour=6,tz=Asia/Dhaka": {Identity{Algorithm: Fixed, Calendar: Calendar{2, 6, 6, "Asia/Dhaka"}}, 4, 0},
 	} {
 		if got, err := ParseLimit(text); err != nil || got != want {
 			t.Errorf("%s: %+v, %v, want %+v", text, got, err, want)
 		}
 	}
-	for _, text := range []string{"", "10", "10/", "0/1s", "x/1s", "10/1x", "10/s", "quick:1/1s", "fixed:1/day", "log:1/1s,burst=2", "10/1s,queue=1", "10/1s,burst"} {
+	for _, text := range []string{"", "10", "10/", "0/1s", "x/1s", "10/1x", "10/s", "quick:1/1s", "log:1/day", "1/day", "fixed:1/day,start=mon", "fixed:1/week,start=0", "fixed:1/day,hour=24", "fixed:1/day,tz=Area/City", "fixed:1/day,burst=2", "fixed:1/fortnight", "log:1/1s,burst=2", "10/1s,queue=1", "10/1s,burst"} {
 		if l, err := ParseLimit(text); err == nil {
 			t.Errorf("%q is %+v", text, l)
 		}
 	}
-	if id, err := ReadIdentity("0780e0a596bb11"); err != nil || id != (Identity{Log, 600e9}) {
+	if id, err := ReadIdentity("0780e0a596bb11"); err != nil || id != (Identity{Algorithm: Log, Period: 600e9}) {
 		t.Errorf("%+v, %v", id, err)
 	}
-	for _, text := range []string{"", "0101", "02", "08e807", "07", "0700", "ff00", "zz"} {
+	const ofWeek = "0500" + "020606" + "417369612f4468616b61" // Asia/Dhaka
+	if id, err := ReadIdentity(ofWeek); err != nil || id != (Identity{Algorithm: Fixed, Calendar: Calendar{2, 6, 6, "Asia/Dhaka"}}) || hex.EncodeToString(id.bytes()) != ofWeek {
+		t.Errorf("%+v, %v", id, err)
+	}
+	for _, text := range []string{"", "0101", "0700" + "010100" + "555443", "0500" + "050100" + "555443", "0500" + "010100", "0500" + "010100" + "5a", "02", "08e807", "07", "0700", "ff00", "zz"} {
 		if id, err := ReadIdentity(text); err == nil {
 			t.Errorf("%q is %+v", text, id)
 		}
@@ -112,19 +136,19 @@ func TestStatesAreRead(t *testing.T) {
 		expiry int64
 		text   string
 	}{
-		{Identity{GCRA, 10}, words(105), 105, "tat 105"},
-		{Identity{Fixed, 10}, words(110, 3), 110, "[{110 3}]"},
-		{Identity{Sliding, 10}, words(100, 3, 2), 120, "[{90 2} {100 3}]"},
-		{Identity{Sliding, 10}, words(100, 0, 2), 110, "[{90 2}]"},
-		{Identity{Log, 10}, words(101, 1, 101, 2, 104, 1), 114, "[{101 3} {104 1}]"},
-		{Identity{GCRA, 10}, words(105), 106, ""},
-		{Identity{GCRA, 10}, words(105, 1), 105, ""},
-		{Identity{Fixed, 10}, words(111, 3), 111, ""},
-		{Identity{Fixed, 10}, words(110, -3), 110, ""},
-		{Identity{Sliding, 10}, words(100, 3, 2), 110, ""},
-		{Identity{Log, 10}, words(104, 1, 101, 2), 111, ""},
-		{Identity{Log, 10}, words(104), 114, ""},
-		{Identity{Log, 10}, []byte{1}, 114, ""},
+		{Identity{Algorithm: GCRA, Period: 10}, words(105), 105, "tat 105"},
+		{Identity{Algorithm: Fixed, Period: 10}, words(110, 3), 110, "[{110 3}]"},
+		{Identity{Algorithm: Sliding, Period: 10}, words(100, 3, 2), 120, "[{90 2} {100 3}]"},
+		{Identity{Algorithm: Sliding, Period: 10}, words(100, 0, 2), 110, "[{90 2}]"},
+		{Identity{Algorithm: Log, Period: 10}, words(101, 1, 101, 2, 104, 1), 114, "[{101 3} {104 1}]"},
+		{Identity{Algorithm: GCRA, Period: 10}, words(105), 106, ""},
+		{Identity{Algorithm: GCRA, Period: 10}, words(105, 1), 105, ""},
+		{Identity{Algorithm: Fixed, Period: 10}, words(111, 3), 111, ""},
+		{Identity{Algorithm: Fixed, Period: 10}, words(110, -3), 110, ""},
+		{Identity{Algorithm: Sliding, Period: 10}, words(100, 3, 2), 110, ""},
+		{Identity{Algorithm: Log, Period: 10}, words(104, 1, 101, 2), 111, ""},
+		{Identity{Algorithm: Log, Period: 10}, words(104), 114, ""},
+		{Identity{Algorithm: Log, Period: 10}, []byte{1}, 114, ""},
 	} {
 		s, err := c.id.Decode(c.b, c.expiry)
 		if got := c.id.Text(s, 100); c.text == "" && err == nil || c.text != "" && (err != nil || got != c.text) {
