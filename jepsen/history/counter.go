@@ -75,7 +75,7 @@ func findCounters(events []Event) (counters map[place]bool, order []place) {
 		}
 		at := place{e.NS, e.Key}
 		switch name := strings.ToUpper(e.Cmd[0]); name {
-		case "EXISTS", "TTL", "PTTL", "TYPE":
+		case "EXISTS", "TTL", "PTTL", "TYPE", "RL.LIST":
 			continue
 		case "FLUSHALL":
 			return nil, nil

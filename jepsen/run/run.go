@@ -112,6 +112,9 @@ func Run(o Options) (err error) {
 	if r.rec, err = history.NewRecorder(o.Dir); err != nil {
 		return err
 	}
+	if err := r.setDate(); err != nil {
+		return errors.Join(err, r.rec.Close())
+	}
 	upgrade, older := nemesis.Upgrade(rand.New(rand.NewPCG(o.Seed, olderStream)), can, o.Nemeses != "all")
 	if err := r.found(meta.Nodes[:o.Nodes], older); err != nil {
 		return errors.Join(err, r.rec.Close())
@@ -124,6 +127,26 @@ func Run(o Options) (err error) {
 	meta.Members, meta.Duration = r.env.Roster.List(), r.rec.Now()
 	meta.Unsettled = append(meta.Unsettled, r.stopAll()...)
 	return errors.Join(err, r.rec.Close(), history.WriteJSON(o.Dir, history.RunFile, meta))
+}
+
+// foundTime is about as long as a cluster takes from its start until clients ask it.
+const foundTime = 5 * time.Second
+
+// setDate sets the wall clocks to shortly before the calendar turns over. The first leader
+// takes cluster time from there, so that it does while clients ask.
+func (r *runner) setDate() error {
+	if r.lab.Able(lab.WallTime) != nil {
+		return nil
+	}
+	draw := rand.New(rand.NewPCG(r.o.Seed, dateStream))
+	lead := foundTime + time.Duration(draw.Int64N(int64(r.o.Time)/2+1))
+	ahead := time.Until(workload.TurnOver.Add(-lead))
+	for _, n := range r.lab.Nodes() {
+		if err := n.JumpWall(ahead); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // spares are the nodes that may join: a cluster never has more than five or six.

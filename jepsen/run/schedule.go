@@ -29,6 +29,7 @@ const (
 	scheduleStream = 1
 	operatorStream = 2
 	olderStream    = 3
+	dateStream     = 4
 	faultStreams   = 1 << 32 // faultsMost for each period
 )
 

@@ -163,7 +163,7 @@ func TestRealNodes(t *testing.T) {
 		}
 	}
 	t.Log(count)
-	for _, what := range []string{"take", "peek", "refund", "reset", "exists", "ttl", "type", "limited 0", "limited 1"} {
+	for _, what := range []string{"take", "peek", "refund", "reset", "exists", "ttl", "type", "list", "list-limit", "limited 0", "limited 1"} {
 		if count[what] == 0 {
 			t.Errorf("no %s", what)
 		}

@@ -58,7 +58,7 @@ func TestTheEndReadsEveryKeyThroughEveryNode(t *testing.T) {
 	}
 	for _, n := range []string{"n1", "n2", "n3"} {
 		for _, c := range limited {
-			for _, f := range []string{"take-limit", "peek-limit", "refund-limit", "ttl-limit"} {
+			for _, f := range []string{"take-limit", "peek-limit", "refund-limit", "ttl-limit", "list-limit"} {
 				if what := n + " " + f + " " + c.name; !decided[what] {
 					t.Errorf("nobody asked %s", what)
 				}
@@ -68,7 +68,7 @@ func TestTheEndReadsEveryKeyThroughEveryNode(t *testing.T) {
 			}
 		}
 		for _, c := range classes {
-			for _, f := range []string{"take", "peek", "exists", "ttl", "type"} {
+			for _, f := range []string{"take", "peek", "exists", "ttl", "list", "type"} {
 				if what := n + " " + f + " " + c.name; !decided[what] {
 					t.Errorf("nobody asked %s", what)
 				}

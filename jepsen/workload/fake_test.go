@@ -89,6 +89,8 @@ func allow(_ string, cmd []string) string {
 		return role("follower", 1)
 	case "RL.TIME":
 		return "*1\r\n:1\r\n"
+	case "RL.LIST":
+		return "*1\r\n*4\r\n$8\r\nthrottle\r\n$0\r\n\r\n:7\r\n:1\r\n"
 	case "RL.HASH":
 		return "*1\r\n*2\r\n:7\r\n$1\r\na\r\n"
 	case "TYPE":

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strconv"
+	"time"
 )
 
 // limitClass is a kind of key that is limited by expressions, one or several.
@@ -16,7 +17,7 @@ type limitClass struct {
 
 // limited are the classes of such keys, of each algorithm. Limits are such that about
 // half of what is asked passes, and their periods so short that they turn over all the
-// time.
+// time. Those of calendars turn over together, at [TurnOver].
 var limited = []limitClass{
 	{name: "rate", keys: 1, limits: []string{"12/2s,burst=9"}},
 	{name: "token", keys: 1, limits: []string{"token:18/3s"}},
@@ -26,8 +27,14 @@ var limited = []limitClass{
 	{name: "log", keys: 1, limits: []string{"log:9/1500ms"}},
 	{name: "solo", keys: 1, limits: []string{"sliding:8/2s"}, alone: true},
 	{name: "lone", keys: 1, limits: []string{"log:4/1s"}, alone: true},
+	{name: "date", keys: 1, limits: []string{"fixed:20/day,tz=Asia/Dhaka,hour=6", "fixed:30/week", "fixed:40/year"}},
+	{name: "diary", keys: 1, limits: []string{"fixed:50/day,tz=America/New_York,hour=19"}, alone: true},
 	{name: "plan", limits: []string{"log:3/1s", "fixed:5/3s", "20/1m,burst=8"}},
 }
+
+// TurnOver is the moment of cluster time at which the calendar windows turn over, of days,
+// weeks and years alike: midnight in Greenwich, six in Dhaka, seven in the evening in New York.
+var TurnOver = time.Date(2029, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 // pair is a limit of a key.
 type pair struct{ key, limit string }
@@ -47,7 +54,7 @@ const pastKept = 40
 
 // Limited are what the workload does with limit expressions.
 var Limited = []Operation{
-	{F: "take-limit", Share: 44, ID: 30, Make: func(r *rand.Rand, k Key) []string {
+	{F: "take-limit", Share: 41, ID: 30, Make: func(r *rand.Rand, k Key) []string {
 		return []string{"RL.TAKE", k.Name, k.limit(r), "COST", strconv.Itoa(1 + r.IntN(3))}
 	}},
 	{F: "takeall", Share: 26, ID: 30, On: func(k Key) bool { return len(k.more) > 0 }, Make: takeAll},
@@ -68,6 +75,7 @@ var Limited = []Operation{
 	{F: "reset-limit", Share: 1, Make: func(_ *rand.Rand, k Key) []string { return []string{"DEL", k.Name} }},
 	{F: "exists-limit", Share: 2, Make: func(_ *rand.Rand, k Key) []string { return []string{"EXISTS", k.Name} }},
 	{F: "ttl-limit", Share: 3, Make: func(_ *rand.Rand, k Key) []string { return []string{"PTTL", k.Name} }},
+	{F: "list-limit", Share: 3, Make: func(_ *rand.Rand, k Key) []string { return []string{"RL.LIST", k.Name} }},
 	{F: "type-limit", Share: 1, Make: func(_ *rand.Rand, k Key) []string { return []string{"TYPE", k.Name} }},
 }
 

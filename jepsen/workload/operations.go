@@ -23,7 +23,7 @@ type Operation struct {
 // row here, and by a rule for its reply in package check. What a key is not for is a
 // take.
 var Operations = []Operation{
-	{F: "take", Share: 73, Make: take},
+	{F: "take", Share: 72, Make: take},
 	{F: "peek", Share: 11, Make: func(_ *rand.Rand, k Key) []string { return k.throttle(0) }},
 	{F: "refund", Share: 7, On: func(k Key) bool { return k.class.refunds },
 		Make: func(r *rand.Rand, k Key) []string { return k.throttle(-1 - r.Int64N(2)) }},
@@ -31,6 +31,7 @@ var Operations = []Operation{
 		Make: func(r *rand.Rand, k Key) []string { return append([]string{"DEL", k.Name}, k.another(r)...) }},
 	{F: "exists", Share: 3, Make: func(r *rand.Rand, k Key) []string { return append([]string{"EXISTS", k.Name}, k.another(r)...) }},
 	{F: "ttl", Share: 3, Make: func(r *rand.Rand, k Key) []string { return []string{[]string{"TTL", "PTTL"}[r.IntN(2)], k.Name} }},
+	{F: "list", Share: 1, Make: func(_ *rand.Rand, k Key) []string { return []string{"RL.LIST", k.Name} }},
 	{F: "type", Share: 1, Make: func(_ *rand.Rand, k Key) []string { return []string{"TYPE", k.Name} }},
 	{F: "flush", Share: 1, On: func(k Key) bool { return k.NS != 0 }, Make: func(*rand.Rand, Key) []string { return []string{"FLUSHDB"} }},
 }
