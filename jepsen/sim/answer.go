@@ -110,6 +110,19 @@ func (o *oracle) aloneAll(c *trace.Call, now int64, from int, upto uint64) bool 
 	return true
 }
 
+// turnOver counts the windows of a calendar that end between two changes of a record.
+func (o *oracle) turnOver(r model.Record, now int64) {
+	if r.Kind.Calendar == (model.Calendar{}) {
+		return
+	}
+	if _, end := r.Kind.Window(now); o.ends[r] != end {
+		if o.ends[r] != 0 {
+			o.w.count("calendar windows that turned over", 1)
+		}
+		o.ends[r] = end
+	}
+}
+
 // note that a key may have such a record.
 func (o *oracle) note(r model.Record) {
 	if r.Kind.Algorithm != model.Throttle && !slices.Contains(o.kinds[r.Key], r.Kind) {

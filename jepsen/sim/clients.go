@@ -160,6 +160,9 @@ func toldOf(call *limiter.Call) ask {
 		v := &call.Verdict
 		a.answer.Allowed, a.answer.Remaining, a.answer.Retry, a.answer.Reset, a.answer.Delay = v.Allowed, v.Remaining, v.RetryAfter, v.ResetAfter, v.Delay
 	}
+	if call.Op == limiter.List {
+		a.list = listOf(call)
+	}
 	if call.Op == limiter.TakeAll {
 		a.answer.Allowed, a.answer.Retry = call.Verdict.Allowed, call.Verdict.RetryAfter
 		for i := range call.Parts {

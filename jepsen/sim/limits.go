@@ -17,6 +17,7 @@ var limited = func() (all []key) {
 	for _, k := range [][2]string{
 		{"many", "6/4s,burst=4"}, {"many", "log:5/5s"}, {"bucket", "token:5/10s"}, {"queue", "leaky:1/1s,queue=3"},
 		{"window", "fixed:6/10s"}, {"window", "sliding:9/10s"}, {"pair", "sliding:4/5s"}, {"list", "log:7/20s"},
+		{"date", "fixed:9/day"}, {"date", "fixed:14/week,start=sun"}, {"date", "log:4/3s"},
 	} {
 		l, err := algo.Parse(k[1])
 		if err != nil {
@@ -65,6 +66,9 @@ func (c *clients) drawLimited(rng *rand.Rand, chunk *limiter.Chunk, call *limite
 		return
 	case x < 74:
 		*call = limiter.Call{Op: limiter.Reset, Key: call.Key, Tag: tag}
+		return
+	case x < 78:
+		*call = limiter.Call{Op: limiter.List, Key: call.Key, Tag: tag}
 		return
 	default:
 		call.Op, call.Limit = limiter.TakeAll, algo.Limit{}

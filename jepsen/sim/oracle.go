@@ -23,12 +23,13 @@ type oracle struct {
 	ids     map[model.ID][]charged
 	rounds  map[string]*round // by digest of the entry
 	tags    map[uint64][]decision
-	refused map[uint64]string // tags of calls that were certainly not charged, and what they were told
-	doubt   map[uint64]bool   // tags of calls of which nobody knew
-	leaders map[uint64]string // by term
-	ahead   int64             // cluster time less true time, of the newest batch
-	most    int64             // and of the first one: no batch is further ahead
-	started bool              // ahead is known
+	ends    map[model.Record]int64 // of the newest calendar window that was charged
+	refused map[uint64]string      // tags of calls that were certainly not charged, and what they were told
+	doubt   map[uint64]bool        // tags of calls of which nobody knew
+	leaders map[uint64]string      // by term
+	ahead   int64                  // cluster time less true time, of the newest batch
+	most    int64                  // and of the first one: no batch is further ahead
+	started bool                   // ahead is known
 }
 
 // entry is an entry of the log as the first node that applied it told.
@@ -54,6 +55,7 @@ type decision struct {
 	call  trace.Call
 	round *round // nil: alone
 	i     int
+	list  func([]model.Listed) bool // says whether a list can be told; nil: it is no list
 }
 
 // charged is what was charged under an ID, by the index of the entry that did it.
@@ -75,7 +77,7 @@ type version struct {
 
 func newOracle(w *world) *oracle {
 	return &oracle{
-		w: w, at: map[uint64]int{}, records: map[model.Record]*history{}, kinds: map[string][]model.Identity{}, ids: map[model.ID][]charged{}, rounds: map[string]*round{}, tags: map[uint64][]decision{},
+		w: w, at: map[uint64]int{}, ends: map[model.Record]int64{}, records: map[model.Record]*history{}, kinds: map[string][]model.Identity{}, ids: map[model.ID][]charged{}, rounds: map[string]*round{}, tags: map[uint64][]decision{},
 		refused: map[uint64]string{}, doubt: map[uint64]bool{}, leaders: map[uint64]string{},
 	}
 }
@@ -126,10 +128,14 @@ func (o *oracle) decided(p *process, r *trace.Row) {
 			x.changes[i], x.given[i] = len(want.Change.States) > 0, want.Given
 			for r := range want.Change.States {
 				o.note(r)
+				o.turnOver(r, x.At)
+			}
+			if c.Op == "list" && len(want.List) > 0 {
+				o.w.count("lists of records", 1)
 			}
 		}
 		if c.Tag != 0 {
-			o.tags[c.Tag] = append(o.tags[c.Tag], decision{*c, x, i})
+			o.tags[c.Tag] = append(o.tags[c.Tag], decision{*c, x, i, listedSo(c, want.List)})
 		}
 		o.w.count("decisions", 1)
 	}

@@ -36,7 +36,7 @@ func (o *oracle) alone(p *process, r *trace.Row) {
 		if r.Upto+1 < oldest {
 			o.staleDenial(p, r, c, oldest)
 		}
-		o.tags[c.Tag] = append(o.tags[c.Tag], decision{call: *c})
+		o.tags[c.Tag] = append(o.tags[c.Tag], decision{call: *c, list: o.listedAlone(c, r)})
 		o.w.count("answered alone", 1)
 	}
 }
@@ -71,6 +71,7 @@ type ask struct {
 	status string // ok, or the first word of the error, or "info": nobody knows
 	text   string
 	answer trace.Call
+	list   []model.Listed
 }
 
 // told compares what a client is told with what was decided.
@@ -97,14 +98,14 @@ func (o *oracle) told(a *ask) {
 func (o *oracle) toldOK(a *ask) {
 	o.w.count("answered", 1)
 	for _, d := range o.tags[a.tag] {
-		if d.call.Status != "ok" || !sameAnswer(&d.call, &a.answer) {
+		if d.call.Status != "ok" || !sameAnswer(&d.call, &a.answer) || d.list != nil && !d.list(a.list) {
 			continue
 		}
 		if d.round == nil || d.round.effect {
 			return
 		}
 	}
-	o.fail("call %d is answered what nobody has agreed on: %+v\n\tdecided: %s", a.tag, a.answer, o.decisions(a.tag))
+	o.fail("call %d is answered what nobody has agreed on: %+v %v\n\tdecided: %s", a.tag, a.answer, a.list, o.decisions(a.tag))
 }
 
 func sameAnswer(a, b *trace.Call) bool {
