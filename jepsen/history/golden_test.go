@@ -48,9 +48,33 @@ func TestGoldenRun(t *testing.T) {
 	}
 }
 
+// The rows of calls under limit expressions, and of lists.
+func TestGoldenLimits(t *testing.T) {
+	events, err := ReadEvents("testdata/v1-limits")
+	if err != nil || len(events) != 20 {
+		t.Fatal(len(events), err)
+	}
+	for i, want := range map[int]Event{
+		3:  {Index: 3, Type: OK, Process: 1, Time: 2500, F: "takeall", Tag: 2, Node: "n2", Key: "date:0:0", Reply: []any{int64(0), int64(1), int64(-1), int64(1861919993001), []any{int64(20), int64(18), int64(0), int64(6999), int64(0)}, []any{int64(1), int64(1), int64(-1), int64(0), int64(0)}}},
+		6:  {Index: 6, Type: Invoke, Process: 3, Time: 3000, F: "repeat", Tag: 4, Node: "n1", Key: "log:0:0", Cmd: []string{"RL.TAKE", "log:0:0", "log:1/1500ms", "COST", "1", "ID", "1-2"}},
+		9:  {Index: 9, Type: OK, Time: 4100, F: "list-limit", Tag: 5, Node: "n1", Key: "date:0:0", Reply: []any{[]any{"fixed", "day,tz=Asia/Dhaka,hour=6", int64(2), int64(6997)}}},
+		11: {Index: 11, Type: OK, Time: 4300, F: "list-limit", Tag: 6, Node: "n1", Key: "queue:0:0", Reply: []any{}},
+		15: {Index: 15, Type: OK, Time: 5300, F: "list", Tag: 8, Node: "n1", Key: "budget:0:0", Reply: []any{[]any{"throttle", "", int64(604799999999000), int64(604800000)}}},
+	} {
+		if !reflect.DeepEqual(events[i], want) {
+			t.Errorf("%+v\nwant %+v", events[i], want)
+		}
+	}
+}
+
 // What Jepsen's tools are given of it.
 func TestGoldenEDN(t *testing.T) {
-	const golden = "testdata/v1"
+	for _, golden := range []string{"testdata/v1", "testdata/v1-limits"} {
+		t.Run(golden, func(t *testing.T) { goldenEDN(t, golden) })
+	}
+}
+
+func goldenEDN(t *testing.T, golden string) {
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS(golden)); err != nil {
 		t.Fatal(err)

@@ -30,7 +30,9 @@
 // one that was refused must not; what a node answers alone must be true of an entry that
 // is not too old; no term has two leaders. Calls are of CL.THROTTLE and of limit
 // expressions of all algorithms, one or several at a time; what has an ID and no answer is
-// asked again at another node, and an ID must be charged once. An answer comes in time, whatever is broken.
+// asked again at another node, and an ID must be charged once. What a list says of a key is
+// the model's, too. Every second seed begins shortly before a Sunday, at which windows of
+// days and weeks turn over. An answer comes in time, whatever is broken.
 // After the heal every node must serve every key and all must come to one state. At the
 // end no goroutine may be left: synctest would say so.
 //

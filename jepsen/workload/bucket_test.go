@@ -64,12 +64,13 @@ func (b *bucket) answerLimits(cmd []string) string {
 	if i := slices.Index(cmd, "COST"); i > 0 {
 		costs[0] = cmd[i+1]
 	}
-	allowed := int64(1)
+	allowed, waitMS := int64(1), int64(0)
 	var keep []func()
 	for i, p := range pairs {
 		v, k := b.take(p.key, p.limit, costs[i])
 		if !v.Allowed {
 			allowed = 0
+			waitMS = max(waitMS, (v.RetryAfter+1e6-1)/1e6)
 		}
 		keep = append(keep, k)
 	}
@@ -78,7 +79,7 @@ func (b *bucket) answerLimits(cmd []string) string {
 			k()
 		}
 	}
-	return fmt.Sprintf("*1\r\n:%d\r\n", allowed)
+	return fmt.Sprintf("*7\r\n:%d\r\n:1\r\n:0\r\n:%d\r\n:0\r\n:0\r\n:0\r\n", allowed, waitMS)
 }
 
 func (b *bucket) answer(node string, cmd []string) string {
