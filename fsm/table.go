@@ -101,6 +101,23 @@ func (t *Table) Records(h uint64, ns uint8, key []byte, fn func(r Record)) {
 	}
 }
 
+// Memory is about the bytes that a key's records take which mean something at now: their
+// blocks and their slots. 0: it has none.
+func (t *Table) Memory(h uint64, ns uint8, key []byte, now int64) (n int64) {
+	s, tag := t.of(h), tagOf(h)
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.n == 0 {
+		return 0
+	}
+	for i := s.seek(tag); s.slots[i].ref != 0 && s.slots[i].tag == tag; i++ {
+		if b := s.at(s.slots[i].ref); b.isKey(ns, key) && !b.is(flagTomb) && b.expiry() > now {
+			n += int64(s.room(b)) + slotSize
+		}
+	}
+	return n
+}
+
 // Len is the number of records of a namespace, not yet swept ones included.
 func (t *Table) Len(ns uint8) int { return int(t.records[ns].Load()) }
 

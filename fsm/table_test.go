@@ -54,6 +54,26 @@ func TestRecordsOfOneKeyAreTold(t *testing.T) {
 	}
 }
 
+// The memory of a key is that of the records that still mean something: what it took to write them.
+func TestMemoryOfAKey(t *testing.T) {
+	f := New(nil)
+	tab := f.Table()
+	memory := func(now int64) int64 { return tab.Memory(tab.Hash(0, []byte("log")), 0, []byte("log"), now) }
+	if n := memory(0); n != 0 {
+		t.Errorf("%d bytes of no record", n)
+	}
+	big := Effect{Op: OpReplace, Key: []byte("log"), Ident: []byte{2}, State: bytes.Repeat([]byte("x"), 5000), Expiry: 200}
+	apply(t, f, 1, 1, replace("other", "s", 100), replace("log", "s", 100))
+	small := memory(1)
+	apply(t, f, 2, 1, big)
+	if both := memory(1); small != 24+slotSize || both < small+5000 || both > small+5000+5000/8+64 {
+		t.Errorf("a state of one byte takes %d bytes, and with one of 5000 the key takes %d", small, both)
+	}
+	if at150, at200 := memory(150), memory(200); at150 != memory(1)-small || at200 != 0 {
+		t.Errorf("%d bytes when the small one is over, %d when both are", at150, at200)
+	}
+}
+
 func TestLargeStatesGrowShrinkAndGo(t *testing.T) {
 	f := New(nil)
 	big := bytes.Repeat([]byte("0123456789abcdef"), 4<<20/16)

@@ -141,12 +141,22 @@ func (l *Limiter) countIDs() (n int) {
 	return n
 }
 
+// Memory is about the bytes that a key takes in the table of this node; 0 if it holds no state.
+func (l *Limiter) Memory(ns uint8, key []byte) int64 {
+	tab := l.f.Table()
+	return tab.Memory(tab.Hash(ns, key), ns, key, l.looksAt())
+}
+
 // Scan returns about count keys of ns that hold state on this node, from cursor
 // on, and the next cursor; 0 ends the iteration.
 func (l *Limiter) Scan(ns uint8, cursor uint64, count int) ([][]byte, uint64) {
-	now, ok := l.r.Touch()
-	if !ok {
-		now = l.f.Time()
+	return l.f.Table().Scan(ns, cursor, count, l.looksAt())
+}
+
+// looksAt is the cluster time by which this node tells what it holds.
+func (l *Limiter) looksAt() int64 {
+	if now, ok := l.r.Touch(); ok {
+		return now
 	}
-	return l.f.Table().Scan(ns, cursor, count, now)
+	return l.f.Time()
 }
