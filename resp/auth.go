@@ -63,7 +63,7 @@ func (c *client) forbids(cmd *command, args [][]byte) string {
 func (c *client) refused(cmd *command, args [][]byte) bool {
 	text := c.forbids(cmd, args)
 	if text != "" {
-		c.fail(text)
+		c.reject(cmd, text)
 	}
 	return text != ""
 }

@@ -34,9 +34,10 @@ type client struct {
 	// Written by the connection's goroutine, read by CLIENT LIST of others.
 	proto   atomic.Uint32           // 2 or 3
 	db      atomic.Uint32           // namespace, 0 to 15
-	used    atomic.Int64            // unix ns of the last chunk
+	used    atomic.Int64            // when its last chunk was answered, ns since the start of the server
 	command atomic.Pointer[command] // the latest
 	who     atomic.Pointer[User]    // nil: has not said so
+	tracks  atomic.Bool             // CLIENT TRACKING is on
 	mu      sync.Mutex
 	name    string // under mu, as the next two
 	libName string
@@ -46,7 +47,11 @@ type client struct {
 	mute     bool // CLIENT REPLY OFF
 	skipNext bool // CLIENT REPLY SKIP: the next reply
 	skip     bool // this reply
+	aloud    bool // this reply is a message, which is not muted
 	quit     error
+
+	track tracking
+	subs  subscriptions
 
 	tag   uint64   // RL.TRACE: of the next call
 	last  *command // of the latest lookup
@@ -72,6 +77,9 @@ func (c *client) reset() {
 	c.proto.Store(2)
 	c.db.Store(0)
 	c.mute, c.skipNext, c.skip = false, false, false
+	c.track.stop()
+	c.tracks.Store(false)
+	c.subs.clear()
 	c.setName("")
 }
 
@@ -80,6 +88,7 @@ func (c *client) reset() {
 // taken, and whether b may hold further whole commands. The error ends the
 // connection; everything before it was answered.
 func (c *client) answer(b []byte) (n int, more bool, err error) {
+	c.stats.began = time.Since(c.srv.started)
 	for count := 0; c.quit == nil; count++ {
 		if more = count == c.srv.cfg.MaxPipeline; more {
 			break
@@ -89,8 +98,13 @@ func (c *client) answer(b []byte) (n int, more bool, err error) {
 		if err == errIncomplete {
 			break
 		}
+		if err == errAlien {
+			c.quit = err
+			break
+		}
 		if err != nil {
 			c.settle()
+			c.stop(nil)
 			c.reply(redcon.AppendError(c.s.out, "ERR "+err.Error()))
 			c.quit = err
 			break
@@ -108,6 +122,7 @@ func (c *client) answer(b []byte) (n int, more bool, err error) {
 	}
 	if c.quit == errAlien {
 		c.s.drop()
+		c.count()
 		return n, false, c.quit
 	}
 	c.settle()
@@ -124,15 +139,16 @@ func (c *client) exec(args [][]byte) {
 		return
 	}
 	if cmd != c.stats.command {
-		c.countCalls()
-		c.stats.command = cmd
+		c.stop(cmd)
 		c.command.Store(cmd)
 	}
 	c.stats.calls++
 	switch {
 	case cmd.arity > 0 && len(args) != cmd.arity, len(args) < -cmd.arity:
-		c.fail(cmd.usageError())
+		c.reject(cmd, cmd.usageError())
 	case !c.free && c.refused(cmd, args):
+	case c.subs.only && !cmd.pubsub && c.p() == 2:
+		c.reject(cmd, errSubscribed(cmd.name))
 	case cmd.ask != nil:
 		if err := cmd.ask(c, args); err != nil {
 			c.fail("ERR " + err.Error())
@@ -143,6 +159,15 @@ func (c *client) exec(args [][]byte) {
 		}
 		c.reply(cmd.run(c, c.begin(), args))
 	}
+	if c.track.on {
+		c.invalidate(cmd, args)
+	}
+}
+
+// stop ends the counting of calls of the command before; what comes is of cmd, nil: of none.
+func (c *client) stop(cmd *command) {
+	c.countCalls()
+	c.stats.command = cmd
 }
 
 // lookup finds the command or subcommand, or replies that there is none.
@@ -150,8 +175,11 @@ func (c *client) lookup(args [][]byte) *command {
 	cmd := c.last
 	if name := args[0]; cmd == nil || string(name) != cmd.upper && !is(name, cmd.name) {
 		if cmd = c.srv.table.find(name); cmd == nil {
+			c.stop(nil)
 			if is(name, "post") || is(name, "host:") {
 				c.quit = errAlien
+			} else if text := unsupported[lowered(name[:min(len(name), maxCommand)])]; text != "" {
+				c.fail(text)
 			} else {
 				c.fail(errUnknown(args))
 			}
@@ -162,11 +190,10 @@ func (c *client) lookup(args [][]byte) *command {
 	if cmd.subs == nil || len(args) == 1 {
 		return cmd
 	}
-	for _, sub := range cmd.subs {
-		if is(args[1], sub.sub()) {
-			return sub
-		}
+	if sub := cmd.find(args[1]); sub != nil {
+		return sub
 	}
+	c.stop(nil)
 	for _, l := range cmd.later {
 		if is(args[1], l) {
 			c.fail(fmt.Sprintf("ERR %s %s is not supported by this version of limitd", cmd.upper, quoted(args[1])))

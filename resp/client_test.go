@@ -118,7 +118,10 @@ func TestQuitEndsTheConnectionInOrder(t *testing.T) {
 
 // A browser that is made to send to this port gets nothing, and nothing is done.
 func TestHTTPIsCutOff(t *testing.T) {
-	for _, in := range []string{"POST / HTTP/1.1\r\nHost: x\r\n\r\nCL.THROTTLE a 0 1 10\r\n", "GET / HTTP/1.1\r\nHost: x\r\n\r\n", "host: x\r\n"} {
+	for _, in := range []string{
+		"POST / HTTP/1.1\r\nHost: x\r\n\r\nCL.THROTTLE a 0 1 10\r\n", "GET / HTTP/1.1\r\nHost: x\r\n\r\n", "host: x\r\n",
+		"HEAD / HTTP/1.0\n", "PUT /a?b=\"c HTTP/2\r\n", "OPTIONS * HTTP/1.1 \r\n", "PING HTTP/1.1\r\n", "PRI * HTTP/2.0\r\n", "POST /\r\n",
+	} {
 		s := newSession(t, Config{})
 		if got, err := s.feed([]byte(in)); got != "" || err != errAlien || len(s.limiter.chunks()) > 0 {
 			t.Errorf("%q: %q, %v", in, got, err)
@@ -201,6 +204,8 @@ func TestTableIsComplete(t *testing.T) {
 			t.Errorf("%s: bad name", cmd.name)
 		case cmd.summary == "", cmd.group == "", cmd.since == "", cmd.arity == 0:
 			t.Errorf("%s is not described", cmd.name)
+		case unsupported[cmd.name] != "":
+			t.Errorf("%s is said to be unsupported", cmd.name)
 		case cmd.ask != nil && cmd.run != nil, cmd.ask == nil && cmd.run == nil && cmd.subs == nil:
 			t.Errorf("%s cannot be executed in one way", cmd.name)
 		case cmd.ask != nil && !strings.Contains(cmd.flags, "write") && !strings.Contains(cmd.flags, "readonly"):
@@ -221,7 +226,7 @@ func TestTableIsComplete(t *testing.T) {
 			t.Errorf("%s is not found", cmd.name)
 		}
 	}
-	for _, name := range []string{"throttle", "sentinel", "lolwut", "", strings.Repeat("x", 100)} {
+	for _, name := range []string{"throttle", "sentinel", "evalsha", "multi", "sync", "monitor", "", strings.Repeat("x", 100)} {
 		if table.find([]byte(name)) != nil {
 			t.Errorf("%q must stay unknown", name)
 		}

@@ -89,6 +89,9 @@ func commandList(c *client, dst []byte, args [][]byte) []byte {
 func commandGetKeys(c *client, dst []byte, args [][]byte) []byte {
 	args = args[2:]
 	cmd := c.srv.table.find(args[0])
+	if cmd != nil && cmd.subs != nil && len(args) > 1 {
+		cmd = cmd.find(args[1])
+	}
 	switch {
 	case cmd == nil:
 		return redcon.AppendError(dst, "ERR Invalid command specified")
@@ -106,6 +109,30 @@ func commandGetKeys(c *client, dst []byte, args [][]byte) []byte {
 		dst = redcon.AppendBulk(dst, k)
 	}
 	return dst
+}
+
+// first is the index of the first key.
+func (cmd *command) first() int {
+	if cmd.lastKey == 0 {
+		return 0
+	}
+	return max(1, cmd.firstKey)
+}
+
+// isOf says that cmd is a subcommand of the container.
+func (cmd *command) isOf(container string) bool {
+	rest, ok := strings.CutPrefix(cmd.name, container)
+	return ok && strings.HasPrefix(rest, "|")
+}
+
+// find finds a subcommand by its own name, in whatever case.
+func (cmd *command) find(name []byte) *command {
+	for _, sub := range cmd.subs {
+		if is(name, sub.sub()) {
+			return sub
+		}
+	}
+	return nil
 }
 
 // findFull finds a command, or a subcommand by its full name container|sub.
@@ -131,10 +158,9 @@ func (cmd *command) entry(dst []byte, p proto) []byte {
 	dst = redcon.AppendBulkString(dst, cmd.name)
 	dst = redcon.AppendInt(dst, int64(cmd.arity))
 	dst = statusSet(dst, p, cmd.flags)
-	first := int64(oneIf(cmd.lastKey != 0))
-	dst = redcon.AppendInt(dst, first)
+	dst = redcon.AppendInt(dst, int64(cmd.first()))
 	dst = redcon.AppendInt(dst, int64(cmd.lastKey))
-	dst = redcon.AppendInt(dst, first)
+	dst = redcon.AppendInt(dst, int64(oneIf(cmd.lastKey != 0)))
 	dst = statusSet(dst, p, cmd.categories())
 	dst = p.set(dst, 0)
 	dst = cmd.keySpecs(dst, p)
@@ -145,7 +171,7 @@ func (cmd *command) entry(dst []byte, p proto) []byte {
 	return dst
 }
 
-// keySpecs renders where the keys are: from argument 1 on, relative to it to the last.
+// keySpecs renders where the keys are: from the first on, relative to it to the last.
 func (cmd *command) keySpecs(dst []byte, p proto) []byte {
 	if cmd.lastKey == 0 {
 		return p.set(dst, 0)
@@ -156,6 +182,8 @@ func (cmd *command) keySpecs(dst []byte, p proto) []byte {
 	}
 	if cmd.lastKey < 0 {
 		last = -1
+	} else {
+		last = int64(cmd.lastKey - cmd.first())
 	}
 	dst = p.set(dst, 1)
 	dst = p.mapOf(dst, 3)
@@ -163,7 +191,7 @@ func (cmd *command) keySpecs(dst []byte, p proto) []byte {
 	dst = p.mapOf(redcon.AppendBulkString(dst, "begin_search"), 2)
 	dst = appendPair(dst, "type", "index")
 	dst = p.mapOf(redcon.AppendBulkString(dst, "spec"), 1)
-	dst = appendIntPair(dst, "index", 1)
+	dst = appendIntPair(dst, "index", int64(cmd.first()))
 	dst = p.mapOf(redcon.AppendBulkString(dst, "find_keys"), 2)
 	dst = appendPair(dst, "type", "range")
 	dst = p.mapOf(redcon.AppendBulkString(dst, "spec"), 3)

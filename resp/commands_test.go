@@ -56,7 +56,7 @@ func skipReply(b []byte, types string) (rest []byte, err error) {
 
 const (
 	resp2Types = "+-:$*"
-	resp3Types = resp2Types + "%~_="
+	resp3Types = resp2Types + "%~_=>"
 )
 
 // checkReplies feeds input and checks that every command got one well-formed
@@ -88,7 +88,9 @@ func checkReplies(t failer, s func() *session, input []byte, piece int) {
 		n++
 	}
 	ended := errors.Is(err, errQuit) || errors.Is(err, errAlien)
-	if n != want && !ended && !strings.Contains(l, "reply") {
+	// CLIENT REPLY takes replies away; SUBSCRIBE has one per channel, and CLIENT TRACKING adds messages.
+	other := strings.Contains(l, "reply") || strings.Contains(l, "subscribe") || strings.Contains(l, "tracking")
+	if n != want && !ended && !other {
 		t.Fatalf("%q: %d replies to %d commands: %q", input, n, want, out)
 	}
 	if strings.Contains(l, "info") || strings.Contains(l, "list") || ended {
@@ -190,11 +192,11 @@ func TestInfoFields(t *testing.T) {
 	}
 	s.do("SELECT", "x")
 	some := fields("STATS", "commandstats")
-	if some["total_error_replies"] != "1" || some["cmdstat_select"] != "calls=1,usec=0,usec_per_call=0.00" || some["redis_version"] != "" {
+	if some["total_error_replies"] != "1" || some["cmdstat_select"] == "" || some["redis_version"] != "" {
 		t.Errorf("%v", some)
 	}
-	if len(fields("everything")) <= len(all) || len(fields("default")) != len(all) {
-		t.Error("everything, default")
+	if e, d := fields("everything"), fields("default"); len(e) <= len(d) || len(d) <= len(all) || d["errorstat_ERR"] != "count=1" || d["cmdstat_info"] != "" {
+		t.Errorf("everything: %v\ndefault: %v", e, d)
 	}
 	s.limiter.now += 1e15
 	if _, ok := fields("keyspace")["db0"]; ok {

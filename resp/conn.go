@@ -44,7 +44,7 @@ func newConn(s *Server, nc net.Conn) *conn {
 	c.client.srv = s
 	c.client.out = &c.ob
 	c.since = time.Now()
-	c.used.Store(c.since.UnixNano())
+	c.used.Store(int64(time.Since(s.started)))
 	c.proto.Store(2)
 	c.addr, c.laddr = nc.RemoteAddr().String(), nc.LocalAddr().String()
 	if a, err := netip.ParseAddrPort(c.addr); err == nil {
@@ -73,6 +73,9 @@ func (c *conn) serve() {
 		c.s = nil
 	}
 	switch {
+	case err == errAlien:
+		c.srv.tellOfHTTP(c.addr)
+		c.nc.Close()
 	case err == errQuit, err == errDraining, err == errGuessing, errors.As(err, new(protocolError)), errors.As(err, new(panicError)):
 		c.ob.wait()
 		linger(c.nc)

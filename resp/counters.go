@@ -23,17 +23,18 @@ type counters struct {
 // tally counts until the end of a chunk, so that the shared counters are touched
 // once for many commands.
 type tally struct {
-	command  *command // which calls counts
+	command  *command // which calls counts; nil: none
 	calls    uint64
 	commands uint64
+	began    time.Duration // when the chunk was taken, since the start of the server
 	errors   uint64
 	bytesOut uint64
 }
 
-// countCalls adds the calls of the command that was called last.
+// countCalls adds the calls of the command that was called last to those of the chunk.
 func (c *client) countCalls() {
 	if t := &c.stats; t.calls > 0 {
-		t.command.calls.Add(t.calls)
+		c.s.calls.add(t.command, t.calls)
 		t.commands += t.calls
 		t.calls = 0
 	}
@@ -45,7 +46,10 @@ func (c *client) count() {
 	t, n := &c.stats, &c.srv.counters
 	if t.commands > 0 {
 		n.commands.Add(t.commands)
-		c.used.Store(time.Now().UnixNano())
+		now := time.Since(c.srv.started)
+		c.used.Store(int64(now))
+		c.s.calls.count(now - t.began)
+		t.began = now
 	}
 	if t.errors > 0 {
 		n.errors.Add(t.errors)
@@ -54,6 +58,33 @@ func (c *client) count() {
 		n.bytesOut.Add(t.bytesOut)
 	}
 	t.commands, t.errors, t.bytesOut = 0, 0, 0
+}
+
+// calls of the commands of a chunk.
+type calls struct {
+	of    []uint64   // by the command's index
+	which []*command // that have any
+	all   uint64
+}
+
+func (s *calls) add(cmd *command, n uint64) {
+	for len(s.of) <= cmd.index {
+		s.of = append(s.of, 0)
+	}
+	if s.of[cmd.index] == 0 {
+		s.which = append(s.which, cmd)
+	}
+	s.of[cmd.index] += n
+	s.all += n
+}
+
+// count adds the calls, which took d together, to what the commands cost.
+func (s *calls) count(d time.Duration) {
+	for _, cmd := range s.which {
+		cmd.cost.add(s.of[cmd.index], s.all, d)
+		s.of[cmd.index] = 0
+	}
+	s.which, s.all = s.which[:0], 0
 }
 
 // sample is what rates are made of: counters at one moment.

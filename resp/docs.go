@@ -76,7 +76,7 @@ func (a *argument) synopsis() string {
 	case a.oneOf != nil:
 		var alt []string
 		for _, o := range a.oneOf {
-			alt = append(alt, o.token)
+			alt = append(alt, o.synopsis())
 		}
 		s = strings.Join(alt, "|")
 	case a.kind == "pure-token":

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -142,6 +143,21 @@ func (l *fakeLimiter) Scan(ns uint8, cursor uint64, count int) (out [][]byte, ne
 		out = append(out, []byte(keys[i]))
 	}
 	return out, 0
+}
+
+// Memory says that a record takes 100 bytes.
+func (l *fakeLimiter) Memory(ns uint8, key []byte) (n int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, ok := l.live(ns, key); ok {
+		n += 100
+	}
+	for name, r := range l.limits {
+		if strings.HasPrefix(name, recordKey(ns, key, nil)) && r.expiry > l.now {
+			n += 100
+		}
+	}
+	return n
 }
 
 func (l *fakeLimiter) Stats() limiter.Stats {

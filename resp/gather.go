@@ -54,7 +54,8 @@ func (f form) append(dst []byte, n int64) []byte {
 // pending is a reply that is to come, in the order of the commands.
 type pending struct {
 	form form
-	end  int // of a literal: where it ends in literals; it begins where the one before ends
+	cmd  uint16 // of a call: the index of its command
+	end  int    // of a literal: where it ends in literals; it begins where the one before ends
 }
 
 // call gathers a call of the limiter in the present namespace, to be answered in
@@ -63,7 +64,7 @@ func (c *client) call(r form) *limiter.Call {
 	if c.mute || c.skip {
 		r = unheard
 	}
-	c.s.pending = append(c.s.pending, pending{form: r})
+	c.s.pending = append(c.s.pending, pending{form: r, cmd: uint16(c.stats.command.index)})
 	call := c.s.chunk.Add()
 	call.NS = uint8(c.db.Load())
 	call.Tag, c.tag = c.tag, 0
@@ -85,12 +86,12 @@ func (c *client) reply(dst []byte) {
 	if len(c.s.pending) == 0 {
 		at = &c.s.out
 	}
-	if start := len(*at); c.mute || c.skip {
+	if start := len(*at); (c.mute || c.skip) && !c.aloud {
 		dst = dst[:start]
 	} else if len(dst) > start && dst[start] == '-' {
-		c.stats.errors++
+		c.erred(c.stats.command, dst[start:])
 	}
-	*at = dst
+	*at, c.aloud = dst, false
 	if at == &c.s.literals {
 		c.s.pending = append(c.s.pending, pending{form: literal, end: len(dst)})
 	}
@@ -121,8 +122,9 @@ func (c *client) settle() {
 		switch {
 		case p.form == unheard:
 		case call.Status != limiter.OK:
-			c.stats.errors++
+			start := len(out)
 			out = redcon.AppendError(out, call.Status.Error())
+			c.erred(c.srv.table.all[p.cmd], out[start:])
 		case p.form == verdict:
 			out = appendThrottle(out, &call.Verdict)
 		case p.form == taken:

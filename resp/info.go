@@ -30,6 +30,8 @@ var sections = []section{
 	{name: "raft", title: "Raft", write: infoRaft},
 	{name: "limiter", title: "Limiter", write: infoLimiter},
 	{name: "commandstats", title: "Commandstats", write: infoCommandstats, extra: true},
+	{name: "errorstats", title: "Errorstats", write: infoErrorstats},
+	{name: "latencystats", title: "Latencystats", write: infoLatencystats, extra: true},
 	{name: "cluster", title: "Cluster", write: infoCluster},
 	{name: "keyspace", title: "Keyspace", write: infoKeyspace},
 }
@@ -178,17 +180,6 @@ func infoLimiter(s *Server, w *infoWriter) {
 	w.field("table_bytes", st.TableBytes)
 	w.field("rounds", st.Rounds)
 	w.field("batch_avg", fmt.Sprintf("%.2f", float64(st.RoundCalls)/float64(max(st.Rounds, 1))))
-}
-
-// infoCommandstats counts calls; their time is not measured and said to be 0.
-func infoCommandstats(s *Server, w *infoWriter) {
-	for _, cmd := range s.table.list {
-		for _, each := range append([]*command{cmd}, cmd.subs...) {
-			if n := each.calls.Load(); n > 0 {
-				w.field("cmdstat_"+each.name, fmt.Sprintf("calls=%d,usec=0,usec_per_call=0.00", n))
-			}
-		}
-	}
 }
 
 func infoCluster(_ *Server, w *infoWriter) { w.field("cluster_enabled", 0) }

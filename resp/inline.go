@@ -1,6 +1,9 @@
 package resp
 
-import "fmt"
+import (
+	"bytes"
+	"fmt"
+)
 
 // split cuts an inline command into its arguments, as Redis does: separated by
 // blanks, "…" with the escapes \n \r \t \b \a \xHH, '…' with \'. A closing quote
@@ -37,6 +40,13 @@ func (p *parser) split(line []byte, args [][]byte) ([][]byte, error) {
 		}
 		args = append(args, line[start:w:w])
 	}
+}
+
+// isHTTP says that the last word of a line is a version of HTTP: a browser was made to
+// send here, or a proxy or a scanner takes this port for another.
+func isHTTP(line []byte) bool {
+	line = bytes.TrimRight(line, " \t\r")
+	return bytes.HasPrefix(line[bytes.LastIndexAny(line, " \t")+1:], []byte("HTTP/"))
 }
 
 // unquote copies src up to the closing quote q to dst, which may lie before src

@@ -52,7 +52,7 @@ func (p *parser) begin() {
 // bytes taken. No arguments mean an empty command, to be ignored. Inline
 // arguments are unquoted in place.
 //
-// The error is errIncomplete or a protocolError.
+// The error is errIncomplete, a protocolError, or errAlien for a request line of HTTP.
 func (p *parser) next(b []byte, args [][]byte) ([][]byte, int, error) {
 	if len(b) == 0 {
 		return args, 0, errIncomplete
@@ -191,6 +191,9 @@ func (p *parser) inline(b []byte, args [][]byte) ([][]byte, int, error) {
 		return args, 0, protocolError("too big inline request")
 	}
 	p.begin()
+	if isHTTP(b[:end]) {
+		return args, 0, errAlien
+	}
 	args, err := p.split(b[:end], args)
 	return args, end + 1, err
 }

@@ -64,6 +64,13 @@ func (s *seldom) now(t time.Time) bool {
 	return t.UnixNano()-last >= int64(10*time.Second) && s.last.CompareAndSwap(last, t.UnixNano())
 }
 
+// tellOfHTTP tells the log that a connection was closed because it spoke HTTP, seldom.
+func (s *Server) tellOfHTTP(client string) {
+	if s.saidHTTP.now(time.Now()) {
+		s.log.Warn("HTTP on the RESP port: the connection is closed without a reply", "client", client)
+	}
+}
+
 // backoff spaces attempts to accept after errors, such as too many open files,
 // and says when to speak of it.
 type backoff struct {

@@ -83,6 +83,7 @@ type Limiter interface {
 	Parse(expr []byte) (algo.Limit, error)
 	Size(ns uint8) int
 	Scan(ns uint8, cursor uint64, count int) ([][]byte, uint64)
+	Memory(ns uint8, key []byte) int64 // about the bytes of a key's records on this node; 0: none
 	Stats() limiter.Stats
 }
 

@@ -25,6 +25,7 @@ type scratch struct {
 	args     [][]byte
 	more     [][]byte // further keys of calls
 	chunk    limiter.Chunk
+	calls    calls
 	pending  []pending
 	literals []byte // replies that wait for the calls before them
 	out      []byte

@@ -26,6 +26,7 @@ type Server struct {
 	table    *table
 	pool     pool
 	counters counters
+	codes    errorCodes
 	users    map[string]*User // by name; none: nobody needs a password
 	failures failures
 	buffers  budget
@@ -37,6 +38,7 @@ type Server struct {
 	lastCall    time.Duration
 	wholeWithin time.Duration
 	said        seldom
+	saidHTTP    seldom
 	wg          sync.WaitGroup // connections
 
 	mu        sync.Mutex

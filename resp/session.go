@@ -12,7 +12,15 @@ import (
 // clients then expect commands of Redis 8.
 const redisVersion = "7.4.0"
 
+// ping is PING [message]. While subscribed in RESP2 the reply has the form of a message.
 func ping(c *client, dst []byte, args [][]byte) []byte {
+	if c.subs.only && c.p() == 2 && len(args) <= 2 {
+		dst = redcon.AppendBulkString(redcon.AppendArray(dst, 2), "pong")
+		if len(args) == 1 {
+			return redcon.AppendBulkString(dst, "")
+		}
+		return redcon.AppendBulk(dst, args[1])
+	}
 	switch len(args) {
 	case 1:
 		return append(dst, "+PONG\r\n"...)

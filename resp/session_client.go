@@ -3,7 +3,6 @@ package resp
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/tidwall/redcon"
 )
@@ -86,45 +85,10 @@ func clientReply(c *client, dst []byte, args [][]byte) []byte {
 }
 
 // clientSwitch is for settings that are accepted because nothing follows from
-// them here: nothing is evicted, touched or cached.
+// them here: nothing is evicted or touched.
 func clientSwitch(c *client, dst []byte, args [][]byte) []byte {
 	if !is(args[2], "on") && !is(args[2], "off") {
 		return redcon.AppendError(dst, errSyntax)
 	}
 	return redcon.AppendOK(dst)
-}
-
-func clientInfo(c *client, dst []byte, _ [][]byte) []byte {
-	return c.p().text(dst, c.line(time.Now()))
-}
-
-// clientList is CLIENT LIST [TYPE type].
-func clientList(c *client, dst []byte, args [][]byte) []byte {
-	wanted := true
-	if opts := args[2:]; len(opts) > 0 {
-		if len(opts) != 2 || !is(opts[0], "type") {
-			return redcon.AppendError(dst, errSyntax)
-		}
-		wanted = is(opts[1], "normal")
-	}
-	var b strings.Builder
-	if now := time.Now(); wanted {
-		for _, o := range c.srv.clients() {
-			b.WriteString(o.line(now))
-		}
-	}
-	return c.p().text(dst, b.String())
-}
-
-// line is the client as a line of CLIENT LIST.
-func (c *client) line(now time.Time) string {
-	cmd := "NULL"
-	if l := c.command.Load(); l != nil {
-		cmd = l.name
-	}
-	age, idle := now.Sub(c.since), now.Sub(time.Unix(0, c.used.Load()))
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return fmt.Sprintf("id=%d addr=%s laddr=%s name=%s age=%d idle=%d flags=N db=%d sub=0 psub=0 multi=-1 cmd=%s user=%s lib-name=%s lib-ver=%s resp=%d\n",
-		c.id, c.addr, c.laddr, c.name, int(age.Seconds()), int(max(0, idle).Seconds()), c.db.Load(), cmd, c.userName(), c.libName, c.libVer, c.proto.Load())
 }

@@ -3,7 +3,6 @@ package resp
 import (
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"limitd/limiter"
 )
@@ -25,16 +24,20 @@ type command struct {
 	needs  Permission // see needsOf
 	noAuth bool       // open to clients that have not said who they are
 
-	flags   string                       // of COMMAND INFO, blank separated
-	lastKey int                          // 0: no keys; else keys are arguments 1 to lastKey, -1: to the last
-	keysOf  func(args [][]byte) [][]byte // where they are elsewhere; nil: as lastKey says
-	group   string
-	since   string
-	summary string
-	args    []argument
+	flags    string                       // of COMMAND INFO, blank separated
+	lastKey  int                          // 0: no keys; else keys are arguments firstKey to lastKey, -1: to the last
+	firstKey int                          // 0: 1
+	keysOf   func(args [][]byte) [][]byte // where they are elsewhere; nil: as lastKey says
+	group    string
+	since    string
+	summary  string
+	args     []argument
 
-	upper string // name in upper case
-	calls atomic.Uint64
+	upper  string // name in upper case
+	index  int    // in the table's list of all
+	reads  bool   // it has keys and changes none
+	pubsub bool   // allowed while subscribed in RESP2
+	cost   cost
 }
 
 // argument of a command, as COMMAND DOCS tells it.
@@ -62,6 +65,7 @@ func (cmd *command) usageError() string {
 // table is the command table of a server.
 type table struct {
 	list   []*command
+	all    []*command // with the subcommands
 	byName map[string]*command
 }
 
@@ -83,7 +87,7 @@ func (t *table) find(name []byte) *command {
 // newTable makes the table; traced says that RL.TRACE is in it.
 func newTable(traced bool) *table {
 	t := &table{byName: map[string]*command{}}
-	for _, list := range [][]*command{limitCommands(), keyCommands(), sessionCommands(), serverCommands(), clusterCommands()} {
+	for _, list := range [][]*command{limitCommands(), keyCommands(), sessionCommands(), clientCommands(), pubsubCommands(), serverCommands(), watchCommands(), clusterCommands()} {
 		t.list = append(t.list, list...)
 	}
 	if traced {
@@ -98,6 +102,11 @@ func newTable(traced bool) *table {
 		}
 		if cmd.subs != nil {
 			cmd.subs = append(cmd.subs, helpOf(cmd))
+		}
+		for _, each := range append([]*command{cmd}, cmd.subs...) {
+			each.index = len(t.all)
+			each.reads = strings.Contains(each.flags, "readonly") && (each.lastKey != 0 || each.keysOf != nil)
+			t.all = append(t.all, each)
 		}
 	}
 	return t
@@ -120,9 +129,9 @@ func (cmd *command) keys(args [][]byte) [][]byte {
 	case cmd.keysOf != nil:
 		return cmd.keysOf(args)
 	case cmd.lastKey > 0:
-		return args[1 : 1+cmd.lastKey]
+		return args[cmd.first() : 1+cmd.lastKey]
 	case cmd.lastKey < 0:
-		return args[1:]
+		return args[cmd.first():]
 	}
 	return nil
 }
@@ -219,11 +228,9 @@ func keyCommands() []*command {
 }
 
 func sessionCommands() []*command {
-	onOff := []argument{{name: "enabled", kind: "oneof", oneOf: []argument{
-		{name: "on", kind: "pure-token", token: "ON"}, {name: "off", kind: "pure-token", token: "OFF"}}}}
 	const flags = "noscript loading stale fast"
 	list := []*command{
-		{name: "ping", arity: -1, run: ping, flags: "fast", summary: "Returns PONG or the message.",
+		{name: "ping", arity: -1, run: ping, pubsub: true, flags: "fast", summary: "Returns PONG or the message.",
 			args: []argument{{name: "message", kind: "string", optional: true}}},
 		{name: "echo", arity: 2, run: echo, flags: "fast", summary: "Returns the message.", args: []argument{{name: "message", kind: "string"}}},
 		{name: "hello", arity: -1, run: hello, flags: flags + " no_auth", summary: "Selects the protocol version.",
@@ -231,24 +238,8 @@ func sessionCommands() []*command {
 		{name: "auth", arity: -2, run: auth, flags: flags + " no_auth", summary: "Authenticates the connection.",
 			args: []argument{{name: "username", kind: "string", optional: true}, {name: "password", kind: "string"}}},
 		{name: "select", arity: 2, run: selectDB, flags: "loading stale fast", summary: "Selects a namespace, 0 to 15.", args: []argument{{name: "index", kind: "integer"}}},
-		{name: "quit", arity: -1, run: quit, flags: flags + " no_auth", summary: "Closes the connection."},
-		{name: "reset", arity: 1, run: reset, flags: flags + " no_auth", summary: "Returns the connection to its beginning."},
-		{name: "client", arity: -2, summary: "Commands about connections.", subs: []*command{
-			{name: "client|id", arity: 2, run: clientID, flags: flags, summary: "Returns the id of the connection."},
-			{name: "client|getname", arity: 2, run: clientGetName, flags: flags, summary: "Returns the name of the connection."},
-			{name: "client|setname", arity: 3, run: clientSetName, flags: flags, summary: "Names the connection.",
-				args: []argument{{name: "connection-name", kind: "string"}}},
-			{name: "client|setinfo", arity: 4, run: clientSetInfo, flags: flags, summary: "Tells the client library's LIB-NAME or LIB-VER.",
-				args: []argument{{name: "attr", kind: "string"}, {name: "value", kind: "string"}}},
-			{name: "client|info", arity: 2, run: clientInfo, flags: flags, summary: "Describes the connection."},
-			{name: "client|list", arity: -2, run: clientList, flags: "admin " + flags, summary: "Describes all connections.",
-				args: []argument{{name: "client-type", kind: "string", token: "TYPE", optional: true}}},
-			{name: "client|reply", arity: 3, run: clientReply, flags: flags, summary: "Turns replies on, off, or skips the next.",
-				args: []argument{{name: "mode", kind: "string"}}},
-			{name: "client|no-evict", arity: 3, run: clientSwitch, flags: flags, summary: "Accepted; clients are never evicted.", args: onOff},
-			{name: "client|no-touch", arity: 3, run: clientSwitch, flags: flags, summary: "Accepted; reading a key never changes it.", args: onOff},
-			{name: "client|tracking", arity: -3, run: clientSwitch, flags: flags, summary: "Accepted; nothing that could be cached is served.", args: onOff},
-		}},
+		{name: "quit", arity: -1, run: quit, pubsub: true, flags: flags + " no_auth", summary: "Closes the connection."},
+		{name: "reset", arity: 1, run: reset, pubsub: true, flags: flags + " no_auth", summary: "Returns the connection to its beginning."},
 	}
 	return grouped("connection", list)
 }

@@ -24,18 +24,6 @@ func serverCommands() []*command {
 			{name: "config|get", arity: -3, run: configGet, flags: "admin noscript " + open, summary: "Returns settings by patterns.",
 				args: []argument{{name: "parameter", kind: "string", multiple: true}}},
 		}},
-		{name: "slowlog", arity: -2, summary: "Accepted; no slow log is kept.", subs: []*command{
-			{name: "slowlog|get", arity: -2, run: noElements, flags: "admin " + open, summary: "Returns an empty list.",
-				args: []argument{{name: "count", kind: "integer", optional: true}}},
-			{name: "slowlog|len", arity: 2, run: zero, flags: "admin " + open, summary: "Returns 0."},
-			{name: "slowlog|reset", arity: 2, run: done, flags: "admin " + open, summary: "Returns OK."},
-		}},
-		{name: "latency", arity: -2, summary: "Accepted; latency is not monitored.", subs: []*command{
-			{name: "latency|latest", arity: 2, run: noElements, flags: "admin " + open, summary: "Returns an empty list."},
-		}},
-		{name: "module", arity: -2, summary: "Accepted; there are no modules.", subs: []*command{
-			{name: "module|list", arity: 2, run: noElements, flags: "admin", summary: "Returns an empty list."},
-		}},
 	}
 	return grouped("server", list)
 }
