@@ -47,23 +47,7 @@ A LIMIT is written [algorithm:]limit/period[,option...]; limitd explain says wha
 			if cmd.Flags().Changed("id") {
 				call = append(call, "ID", id)
 			}
-			reply, err := c.call(cmd.Context(), clientTimeout, call...)
-			if err != nil {
-				return err
-			}
-			r, err := parseTake(reply)
-			if err != nil {
-				return err
-			}
-			if c.json {
-				err = printJSON(cmd.OutOrStdout(), r)
-			} else {
-				_, err = fmt.Fprintln(cmd.OutOrStdout(), r)
-			}
-			if err == nil && !r.Allowed {
-				err = errDenied
-			}
-			return err
+			return decide(cmd, &c, parseTake, call...)
 		},
 	}
 	c.flags(cmd)
@@ -75,16 +59,13 @@ A LIMIT is written [algorithm:]limit/period[,option...]; limitd explain says wha
 
 func parseTake(reply any) (takeReply, error) {
 	var v [7]int64
-	list, ok := reply.([]any)
-	ok = ok && len(list) >= len(v)
-	for i := 0; ok && i < len(v); i++ {
-		v[i], ok = list[i].(int64)
-	}
-	if !ok {
+	if !fill(v[:], reply) {
 		return takeReply{}, fmt.Errorf("unexpected reply %v: seven integers are the reply of RL.TAKE", reply)
 	}
 	return takeReply{v[0] == 1, v[1], v[2], v[3], v[4], v[5], v[6]}, nil
 }
+
+func (r takeReply) denied() bool { return !r.Allowed }
 
 func (r takeReply) String() string {
 	switch {

@@ -35,23 +35,7 @@ A negative QTY gives back.`,
 			for _, a := range args {
 				call = append(call, a)
 			}
-			reply, err := c.call(cmd.Context(), clientTimeout, call...)
-			if err != nil {
-				return err
-			}
-			r, err := parseThrottle(reply)
-			if err != nil {
-				return err
-			}
-			if c.json {
-				err = printJSON(cmd.OutOrStdout(), r)
-			} else {
-				_, err = fmt.Fprintln(cmd.OutOrStdout(), r)
-			}
-			if err == nil && r.Limited {
-				err = errDenied
-			}
-			return err
+			return decide(cmd, &c, parseThrottle, call...)
 		},
 	}
 	c.flags(cmd)
@@ -72,16 +56,13 @@ func quantityIsNoFlag(args []string) []string {
 
 func parseThrottle(reply any) (throttleReply, error) {
 	var v [5]int64
-	list, ok := reply.([]any)
-	ok = ok && len(list) >= len(v)
-	for i := 0; ok && i < len(v); i++ {
-		v[i], ok = list[i].(int64)
-	}
-	if !ok {
+	if !fill(v[:], reply) {
 		return throttleReply{}, fmt.Errorf("unexpected reply %v: five integers are the reply of CL.THROTTLE", reply)
 	}
 	return throttleReply{v[0] == 1, v[1], v[2], v[3], v[4]}, nil
 }
+
+func (r throttleReply) denied() bool { return r.Limited }
 
 func (r throttleReply) String() string {
 	switch {
