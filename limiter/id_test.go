@@ -210,6 +210,25 @@ func TestARefundByIDGivesBackItsOwnChargeOnce(t *testing.T) {
 	}
 }
 
+// What others were charged after a reset is given back by a refund of a charge from before
+// it, but of a log, which knows each charge by its time (docs/promises.md, P1).
+func TestARefundOfAChargeFromBeforeAReset(t *testing.T) {
+	for limit, left := range map[string]int64{
+		"9/1h": 0, "token:9/1h": 0, "leaky:9/1h,queue=8": 0, "fixed:9/1h": 0, "fixed:9/year": 0, "sliding:9/1h": 0, "log:9/1h": 2,
+	} {
+		f := newFake()
+		l := f.limiter(t, nil)
+		ask(l, withID(one(t, "k", limit, 3), "x"))
+		f.clock.Add(1)
+		ask(l, Call{Op: Reset, Key: []byte("k")})
+		ask(l, one(t, "k", limit, 2)) // somebody else
+		c := ask(l, withID(one(t, "k", limit, -3), "x"))
+		if n := used(l, "k", expr(t, limit)); c.Status != OK || c.Repeated || n != left {
+			t.Errorf("%s: %v, %d units are used, want %d", limit, c.Status, n, left)
+		}
+	}
+}
+
 func TestARefundNeedsAnIDThatIsKnown(t *testing.T) {
 	f := newFake()
 	l := f.limiter(t, nil)
