@@ -21,7 +21,7 @@ func Inside() bool { return os.Getenv(insideEnv) == "1" }
 // process namespaces of its own, and returns its exit code. When this process dies,
 // all that runs in there dies too.
 func Enter() (int, error) {
-	if err := able(); err != nil {
+	if err := Enterable(); err != nil {
 		return 0, err
 	}
 	self, err := os.Executable()
@@ -47,12 +47,15 @@ func Enter() (int, error) {
 	return 0, err
 }
 
-// able says what this machine lacks for namespaces.
-func able() error {
+// tools that namespaces need.
+var tools = []string{"unshare", "nsenter", "ip", "ss", "nft", "sysctl"}
+
+// Enterable says what this machine lacks for namespaces, an ErrUnable; nil: nothing.
+func Enterable() error {
 	if os.Geteuid() != 0 {
 		return fmt.Errorf("%w: namespaces need root", ErrUnable)
 	}
-	for _, tool := range []string{"unshare", "nsenter", "ip", "ss", "nft", "sysctl"} {
+	for _, tool := range tools {
 		if _, err := exec.LookPath(tool); err != nil {
 			return fmt.Errorf("%w: %s is not installed (apt-get install util-linux iproute2 nftables procps)", ErrUnable, tool)
 		}

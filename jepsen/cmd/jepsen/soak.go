@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"limitd/jepsen/history"
+	"limitd/jepsen/lab"
 	"limitd/jepsen/report"
 	"limitd/jepsen/run"
 )
@@ -44,6 +45,7 @@ func soakVerb(args []string) (int, error) {
 		fmt.Print(run.Summary(ledger))
 		return valid, nil
 	}
+	fmt.Println(modeOf(lab.Enterable()))
 	if *binary == "" {
 		if *binary, err = run.Build(*dir, ""); err != nil {
 			return unknown, err
@@ -83,6 +85,14 @@ func soakVerb(args []string) (int, error) {
 		fmt.Printf("seed %d, %d nodes: %s %v, %d operations, %d leader changes\n", seed, nodes, e.Verdict, e.Failed, e.Operations, e.LeaderChanges)
 	}
 	return worst, nil
+}
+
+// modeOf says how runs are made on a machine that has all for namespaces, or lacks something.
+func modeOf(lacks error) string {
+	if lacks != nil {
+		return fmt.Sprintf("mode: TCP proxies on loopback, without what needs namespaces, because: %v", lacks)
+	}
+	return "mode: network namespaces, because this is root and all tools for them are installed"
 }
 
 // soakOne makes one run, as a process of its own, and reads what came of it.
