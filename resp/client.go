@@ -48,6 +48,8 @@ type client struct {
 	skipNext bool // CLIENT REPLY SKIP: the next reply
 	skip     bool // this reply
 	aloud    bool // this reply is a message, which is not muted
+	slow     int  // commands of this chunk, since the last flush, that are not cheap
+	turn     turn
 	quit     error
 
 	track tracking
@@ -89,6 +91,8 @@ func (c *client) reset() {
 // connection; everything before it was answered.
 func (c *client) answer(b []byte) (n int, more bool, err error) {
 	c.stats.began = time.Since(c.srv.started)
+	c.slow = 0
+	defer c.turn.end()
 	for count := 0; c.quit == nil; count++ {
 		if more = count == c.srv.cfg.MaxPipeline; more {
 			break
@@ -114,10 +118,14 @@ func (c *client) answer(b []byte) (n int, more bool, err error) {
 			continue
 		}
 		c.exec(args)
-		if len(c.s.out)+len(c.s.literals) > c.srv.cfg.OutputBuffer {
-			if c.settle(); c.flush() != nil {
+		if len(c.s.out)+len(c.s.literals) > min(flushSize, c.srv.cfg.OutputBuffer) || c.slow > slowMax {
+			c.settle()
+			c.turn.end()
+			if c.flush() != nil {
 				break
 			}
+			c.turn.begin(c.srv)
+			c.slow = 0
 		}
 	}
 	if c.quit == errAlien {
@@ -126,6 +134,7 @@ func (c *client) answer(b []byte) (n int, more bool, err error) {
 		return n, false, c.quit
 	}
 	c.settle()
+	c.turn.end()
 	c.flush()
 	return n, more, c.quit
 }
@@ -155,6 +164,7 @@ func (c *client) exec(args [][]byte) {
 		}
 	default:
 		if cmd.settles {
+			c.slow++
 			c.settle()
 		}
 		c.reply(cmd.run(c, c.begin(), args))

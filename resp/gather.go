@@ -108,6 +108,7 @@ func (c *client) settle() {
 		return
 	}
 	if len(s.chunk.Calls) > 0 {
+		c.turn.end()
 		c.srv.limiter.Do(&s.chunk)
 	}
 	out, calls, from := s.out, s.chunk.Calls, 0

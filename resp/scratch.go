@@ -12,6 +12,13 @@ const readSize = 16 << 10
 // keepSize is the size above which a buffer is not kept for the next chunk.
 const keepSize = 64 << 10
 
+// flushSize is the size above which replies leave before their chunk is done with.
+const flushSize = 64 << 10
+
+// slowMax is the number of commands that read state or the cluster after which replies
+// leave as well.
+const slowMax = 16
+
 // scratch is what a connection needs while it works on a chunk: its memory is
 // that of the chunk, and goes back to a pool while the connection waits for the
 // next. Between chunks all is empty but the window, which may hold the beginning

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -30,6 +31,7 @@ type Server struct {
 	users    map[string]*User // by name; none: nobody needs a password
 	failures failures
 	buffers  budget
+	turns    chan struct{} // taken by those whose chunk is much work
 	rates    rates
 	started  time.Time
 	runID    string
@@ -64,6 +66,7 @@ func NewServer(cfg Config, l Limiter, a Admin) *Server {
 		lastCall:    lastCall,
 		wholeWithin: wholeWithin,
 		buffers:     budget{max: cfg.MaxBuffers},
+		turns:       make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
 		runID:       hex.EncodeToString(id[:]),
 		listeners:   map[net.Listener]struct{}{},
 		conns:       map[int64]*conn{},
