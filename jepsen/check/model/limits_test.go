@@ -56,7 +56,11 @@ func TestAnotherModelSaysTheSame(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for seed := range uint64(30) {
+		seeds := uint64(30)
+		if l.Calendar.Unit > 0 { // the other model looks at clocks for a long time
+			seeds = 6
+		}
+		for seed := range seeds {
 			r := rand.New(rand.NewPCG(seed, 9))
 			other := second(l)
 			var s State
