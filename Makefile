@@ -1,7 +1,8 @@
 # The door to limitd. What the tests need besides Go is in .ci/run.
 
 GO          ?= go
-FUZZTIME    ?= 2s
+FUZZTIME    ?= 1s
+FUZZWIRE    ?= 15s
 CHURN       ?= 3m
 SOAK        ?= 2h
 SOAKDIR     ?= soak
@@ -54,13 +55,13 @@ nextformat:
 mutants:
 	$(GO) test -tags mutant -run 'Defect|Misspelled' $$(grep -rl --include='*_test.go' '^//go:build mutant' . | xargs -n1 dirname | sort -u)
 
-# Each fuzz target for FUZZTIME.
+# Each fuzz target for FUZZTIME, those of the wire for FUZZWIRE.
 fuzz:
-	GO=$(GO) .ci/fuzz $(FUZZTIME)
+	GO=$(GO) .ci/fuzz $(FUZZTIME) $(FUZZWIRE)
 
-# The tests of the built binary in their long form.
+# The tests of the built binary that have a short form, in their long one.
 e2e:
-	$(GO) test -count=1 -timeout 10m -parallel 4 -v -skip '^TestChurn$$' ./e2e
+	$(GO) test -count=1 -timeout 10m -parallel 4 -v -run "$$(.ci/longtests e2e)" -skip '^TestChurn$$' ./e2e
 
 # All membership operations in random order, with nodes killed meanwhile, for CHURN. It prints the seed that does it again.
 churn:

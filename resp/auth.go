@@ -101,6 +101,7 @@ func (c *client) login(name, password []byte) *User {
 	if u == nil {
 		c.srv.counters.failedLogins.Add(1)
 		c.settle()
+		c.turn.end()
 		if c.flush() == nil && !c.srv.failures.wait(c.ip) {
 			c.quit = errGuessing
 		}
