@@ -69,6 +69,8 @@ func TestAuthentication(t *testing.T) {
 			{"RL.TAKEALL", "2", "app:1", "1/1m", "app:2", "1/1m", "*…"}, {"RL.TAKEALL", "2", "app:1", "1/1m", "xapp:2", "1/1m", noPermKey},
 			{"RL.PEEK", "app:1", "1/1m", "*…"}, {"RL.PEEK", "b", "1/1m", noPermKey}, {"RL.REFUND", "b", "1/1m", "1", noPermKey},
 			{"DEL", "app:1", "b", noPermKey}, {"DEL", "app:1", ":1\r\n"}, {"TTL", "app:1", ":-2\r\n"}, {"TTL", "b", noPermKey},
+			{"MEMORY", "USAGE", "b", noPermKey}, {"MEMORY", "USAGE", "app:9", "$-1\r\n"}, {"OBJECT", "FREQ", "b", noPermKey}, {"CLIENT", "KILL", "ID", "7", noPerm("client|kill")},
+			{"CLUSTER", "INFO", "-ERR This instance has cluster support disabled\r\n"},
 			{"SCAN", "0", noPerm("scan")}, {"FLUSHDB", noPerm("flushdb")}, {"FLUSHALL", noPerm("flushall")},
 			{"RL.CLUSTER", "NODES", noPerm("rl.cluster|nodes")}, {"RL.CLUSTER", "LEAVE", noPerm("rl.cluster|leave")},
 			{"RL.SNAPSHOT", "SAVE", noPerm("rl.snapshot|save")}, {"CONFIG", "GET", "*", noPerm("config|get")}, {"CLIENT", "LIST", noPerm("client|list")},

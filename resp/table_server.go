@@ -55,7 +55,7 @@ func clusterCommands() []*command {
 		{name: "rl.snapshot", arity: -2, summary: "Commands about snapshots.", subs: []*command{
 			{name: "rl.snapshot|save", arity: 2, run: snapshotSave, needs: MayAdmin, settles: true, flags: "admin", summary: "Writes a snapshot on this node and returns its path."},
 		}},
-		{name: "cluster", arity: -2, run: noCluster, flags: "admin stale", summary: "Redis Cluster is not spoken on this port: every node takes every command."},
+		{name: "cluster", arity: -2, run: noCluster, needs: mayAll, flags: "admin stale", summary: "Redis Cluster is not spoken on this port: every node takes every command."},
 		{name: "readonly", arity: 1, run: noCluster, flags: "loading stale fast", summary: "Redis Cluster is not spoken on this port."},
 		{name: "readwrite", arity: 1, run: noCluster, flags: "loading stale fast", summary: "Redis Cluster is not spoken on this port."},
 		{name: "asking", arity: 1, run: noCluster, flags: "fast", summary: "Redis Cluster is not spoken on this port."},
