@@ -23,7 +23,14 @@
 // itself, refuses what is out of bounds before it allocates for it, does not
 // recurse, and its work is linear in the input however the input is cut. A panic
 // in a handler closes its connection and nothing else. A connection that waits
-// for its client holds no buffers (conn.go).
+// for its client holds no buffers but what was half sent (half.go); that, and the
+// replies that are not read, is bounded for all connections together (budget.go), and
+// who asks for very much works on it in turns (turn.go).
+//
+// Where users are configured, a connection is nobody until it has said who it is
+// (auth.go): less is read of it, and only AUTH, HELLO, RESET and QUIT are executed. Who
+// may run what follows from a command's flags (user.go), and is listed in
+// testdata/permissions.golden.
 //
 // Texts and shapes of replies are those of Redis 7 where the command is one of
 // its own, because clients compare them. Errors of CL.THROTTLE keep the phrases
