@@ -78,7 +78,7 @@ func (c *client) reset() {
 	c.start()
 	c.proto.Store(2)
 	c.db.Store(0)
-	c.mute, c.skipNext, c.skip = false, false, false
+	c.mute, c.skipNext = false, false
 	c.track.stop()
 	c.tracks.Store(false)
 	c.subs.clear()

@@ -27,10 +27,14 @@ func clock(c *client, dst []byte, _ [][]byte) []byte {
 // wait is WAIT numreplicas timeout. What was answered is on disk at a majority,
 // so the answer is known without waiting: the other nodes of the smallest one.
 func wait(c *client, dst []byte, args [][]byte) []byte {
-	for _, a := range args[1:] {
-		if n, ok := parseInt(a); !ok || n < 0 {
-			return redcon.AppendError(dst, errInteger)
-		}
+	if _, ok := parseInt(args[1]); !ok {
+		return redcon.AppendError(dst, errInteger)
+	}
+	switch timeout, ok := parseInt(args[2]); {
+	case !ok:
+		return redcon.AppendError(dst, "ERR timeout is not an integer or out of range")
+	case timeout < 0:
+		return redcon.AppendError(dst, "ERR timeout is negative")
 	}
 	return redcon.AppendInt(dst, int64(c.srv.admin.Status().Voters/2))
 }

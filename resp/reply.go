@@ -1,6 +1,7 @@
 package resp
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strings"
@@ -70,15 +71,13 @@ const quoteMax = 128
 
 // quoted is an argument as an error may repeat it: bounded, control characters as blanks.
 func quoted(b []byte) string {
-	if len(b) > quoteMax {
-		b = b[:quoteMax]
-	}
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return ' '
+	q := bytes.Clone(b[:min(len(b), quoteMax)])
+	for i, c := range q {
+		if c < ' ' || c == 0x7f {
+			q[i] = ' '
 		}
-		return r
-	}, string(b))
+	}
+	return string(q)
 }
 
 // appendThrottle renders the reply of CL.THROTTLE: limited, limit, remaining,

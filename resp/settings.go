@@ -30,14 +30,18 @@ func (s *Server) settings() [][2]string {
 }
 
 // configGet is CONFIG GET pattern [pattern …]: each setting that a pattern matches, once.
+// A setting that is named in full is answered under the name as it was written.
 func configGet(c *client, dst []byte, args [][]byte) []byte {
 	var found [][2]string
 	for _, set := range c.srv.settings() {
 		for _, pattern := range args[2:] {
-			if glob([]byte(lowered(pattern)), []byte(set[0])) {
-				found = append(found, set)
-				break
+			if is(pattern, set[0]) {
+				set[0] = string(pattern)
+			} else if !glob([]byte(lowered(pattern)), []byte(set[0])) {
+				continue
 			}
+			found = append(found, set)
+			break
 		}
 	}
 	dst = c.p().mapOf(dst, len(found))

@@ -17,7 +17,7 @@ func serverCommands() []*command {
 			{name: "command|docs", arity: -2, run: commandDocs, flags: open, summary: "Documents commands.", args: names},
 			{name: "command|list", arity: -2, run: commandList, flags: open, summary: "Returns the names of commands.",
 				args: []argument{{name: "filterby", kind: "string", token: "FILTERBY", optional: true}, {name: "pattern", kind: "pattern", optional: true}}},
-			{name: "command|getkeys", arity: -3, run: commandGetKeys, flags: open, summary: "Returns the keys of a full command.",
+			{name: "command|getkeys", arity: -4, run: commandGetKeys, flags: open, summary: "Returns the keys of a full command.",
 				args: []argument{{name: "command", kind: "string"}, {name: "arg", kind: "string", optional: true, multiple: true}}},
 		}},
 		{name: "config", arity: -2, summary: "Commands about settings.", later: []string{"set", "rewrite", "resetstat"}, subs: []*command{

@@ -37,9 +37,10 @@ func clientTracking(c *client, dst []byte, args [][]byte) []byte {
 	for opts := args[3:]; len(opts) > 0; opts = opts[1:] {
 		switch {
 		case is(opts[0], "redirect") && len(opts) > 1:
-			if opts = opts[1:]; string(opts[0]) != "0" {
-				return redcon.AppendError(dst, "ERR REDIRECT is not supported by limitd: only a RESP3 connection is told, and only of what it has read itself")
+			if _, ok := parseInt(opts[1]); !ok {
+				return redcon.AppendError(dst, errInteger)
 			}
+			return redcon.AppendError(dst, "ERR REDIRECT is not supported by limitd: only a RESP3 connection is told, and only of what it has read itself")
 		case is(opts[0], "prefix") && len(opts) > 1:
 			opts = opts[1:]
 			want.prefixes = append(want.prefixes, opts[0])

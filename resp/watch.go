@@ -69,7 +69,7 @@ func objectRefCount(c *client, dst []byte, args [][]byte) []byte {
 func slowlogGet(_ *client, dst []byte, args [][]byte) []byte {
 	switch {
 	case len(args) > 3:
-		return redcon.AppendError(dst, errArity("slowlog|get"))
+		return redcon.AppendError(dst, "ERR unknown subcommand or wrong number of arguments for 'GET'. Try SLOWLOG HELP.")
 	case len(args) == 3:
 		if n, ok := parseInt(args[2]); !ok || n < -1 {
 			return redcon.AppendError(dst, "ERR count should be greater than or equal to -1")
