@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+var (
+	respField = regexp.MustCompile(`\bresp=(\d)`)
+	userField = regexp.MustCompile(`\buser=(\S+)`)
+)
+
+// with starts a client's driver at a node for as long as do runs.
+func (m *matrix) with(r *row, at *node, as login, do func(*driver) error) error {
+	d, err := startDriver(r.client, m.dir, at.host(), at.port(), as)
+	if err != nil {
+		return err
+	}
+	defer d.stop()
+	return do(d)
+}
+
+// connect logs in, notes version and protocol, and makes one call.
+func (m *matrix) connect(ctx context.Context, r *row, at *node, as login) error {
+	if r.client.generator {
+		return m.generateOnce(ctx, r, at, as)
+	}
+	return m.with(r, at, as, func(d *driver) error {
+		version, err := d.ask("version")
+		if err != nil {
+			return err
+		}
+		r.version = version.text
+		info, err := d.ask("call", "CLIENT", "INFO") // redis-cli's driver knows integers only, and shows this as an error
+		if err != nil {
+			return err
+		}
+		if field := respField.FindStringSubmatch(info.text); field != nil {
+			r.resp = field[1]
+		} else {
+			return fmt.Errorf("CLIENT INFO has no resp=: %q%s", info.text, d.said)
+		}
+		if user := userField.FindStringSubmatch(info.text); as.user != "" && (user == nil || user[1] != as.user) {
+			return fmt.Errorf("CLIENT INFO does not say user=%s: %q", as.user, info.text)
+		}
+		key := fmt.Sprintf("connect:%s:%s", slug(r.client.name), as.user+as.password)
+		a, err := d.ask("call", "CL.THROTTLE", key, m.limit-1, 1, 86400)
+		if err != nil {
+			return err
+		}
+		if !a.ok || len(a.words) != 5 || a.number(0) != 0 || a.number(2) != m.limit-1 {
+			return fmt.Errorf("one call of a limit of %d as %q is answered %q, not 0 %d %d -1 ...%s", m.limit, as, a.text, m.limit, m.limit-1, d.said)
+		}
+		return nil
+	})
+}
+
+// authenticate logs in with a password alone and as a user, and must not get in
+// with none and a wrong one.
+func (m *matrix) authenticate(ctx context.Context, r *row, at *node) error {
+	if err := m.connect(ctx, r, at, byPassword); err != nil {
+		return fmt.Errorf("with a password: %w", err)
+	}
+	if !r.client.noUser {
+		if err := m.connect(ctx, r, at, byUser); err != nil {
+			return fmt.Errorf("as a user: %w", err)
+		}
+	}
+	if r.client.generator {
+		return nil
+	}
+	for _, as := range []login{{}, {password: "wrong"}} {
+		err := m.with(r, at, as, func(d *driver) error {
+			a, err := d.ask("call", "CL.THROTTLE", "connect:wrong", m.limit-1, 1, 86400)
+			if err == nil && a.ok {
+				err = fmt.Errorf("the password %q is let in: %q", as.password, a.text)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// as is the login that a client uses where nothing else is asked.
+func (c *client) as() login {
+	if c.noUser {
+		return byPassword
+	}
+	return byUser
+}
+
+// slug is a client's name as a part of a key.
+func slug(name string) string { return strings.ReplaceAll(name, " ", "") }
