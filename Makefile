@@ -12,7 +12,7 @@ GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 # The packages with crash points, which only the tag compiles in.
 FAILPOINTS = $$(grep -rl --include='*.go' '^//go:build failpoint' . | xargs -n1 dirname | sort -u)
 
-.PHONY: run build test ci lint fuzz failpoint nextformat mutants e2e churn sim jepsen selftest soak bench-smoke
+.PHONY: run build test ci lint fuzz failpoint nextformat mutants e2e churn sim jepsen selftest soak bench-smoke clients clients-ci
 
 # Three nodes on this machine, until Ctrl-C.
 run: build
@@ -38,8 +38,11 @@ lint:
 	$(GO) vet -tags failpoint $(FAILPOINTS)
 	$(GO) vet -tags nextformat ./...
 	$(GO) vet -tags mutant ./...
+	$(GO) -C clients/go mod tidy -diff
+	$(GO) -C clients/go vet ./...
 	$(GO) run $(STATICCHECK) ./...
 	$(GO) run $(STATICCHECK) -tags failpoint $(FAILPOINTS)
+	cd clients/go && $(GO) run $(STATICCHECK) ./...
 	GO=$(GO) .ci/vulncheck $(GOVULNCHECK)
 
 # A crash at each step that writes, in the packages that have such steps.
@@ -89,3 +92,12 @@ soak:
 # The rows of bench/README.md, against redis-server on this machine.
 bench-smoke:
 	$(GO) run ./bench/smoke
+
+# Real Redis clients against three nodes that are broken under them, and the table
+# of docs/clients.md. clients/README.md lists what must be installed.
+clients:
+	$(GO) run ./clients -write docs/clients.md
+
+# The same with one kill of the leader, and no table.
+clients-ci:
+	$(GO) run ./clients -kills 1 -limit 60

@@ -11,7 +11,7 @@ import (
 // server says what it has charged, after a part of the limit and after three times as much.
 
 // benchmark runs it; limit is that of the key.
-func benchmark(ctx context.Context, at *node, as login, n, depth int, key string, limit int) error {
+func benchmark(ctx context.Context, at *node, as login, n, depth int, key string, limit int, more ...string) error {
 	args := []string{"-h", at.host(), "-p", at.port(), "-c", "1", "-q", "-n", fmt.Sprint(n), "-P", fmt.Sprint(depth)}
 	if as.user != "" {
 		args = append(args, "--user", as.user)
@@ -19,7 +19,7 @@ func benchmark(ctx context.Context, at *node, as login, n, depth int, key string
 	if as.password != "" {
 		args = append(args, "-a", as.password)
 	}
-	args = append(args, "CL.THROTTLE", key, fmt.Sprint(limit-1), "1", "86400")
+	args = append(append(args, more...), "CL.THROTTLE", key, fmt.Sprint(limit-1), "1", "86400")
 	out, err := exec.CommandContext(ctx, "redis-benchmark", args...).CombinedOutput()
 	if err != nil || strings.Contains(string(out), "rror") {
 		return fmt.Errorf("redis-benchmark %v: %v\n%s", args, err, out)
@@ -27,19 +27,24 @@ func benchmark(ctx context.Context, at *node, as login, n, depth int, key string
 	return nil
 }
 
+// generateOnce makes one call by each protocol.
 func (m *matrix) generateOnce(ctx context.Context, r *row, at *node, as login) error {
 	out, err := exec.CommandContext(ctx, "redis-benchmark", "--version").Output()
 	if err != nil {
 		return err
 	}
-	r.version, r.resp = strings.Fields(string(out))[1], "2"
+	r.version, r.resp = strings.Fields(string(out))[1], "2 and RESP3"
 	key := "connect:redis-benchmark:" + as.user + as.password
 	if err := benchmark(ctx, at, as, 1, 1, key, m.limit); err != nil {
 		return err
 	}
-	return left(ctx, at, int64(m.limit-1), "CL.THROTTLE", key, m.limit-1, 1, 86400, 0)
+	if err := benchmark(ctx, at, as, 1, 1, key, m.limit, "-3"); err != nil {
+		return err
+	}
+	return left(ctx, at, int64(m.limit-2), "CL.THROTTLE", key, m.limit-1, 1, 86400, 0)
 }
 
+// generate makes 3·limit calls, one by one or in pipelines.
 func (m *matrix) generate(ctx context.Context, r *row, at *node, what cell) error {
 	limit, depth := m.limit, 1
 	if what == pipeline {

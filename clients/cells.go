@@ -61,7 +61,7 @@ func newMatrix(o options, dir string, chosen []*client, note func(string)) *matr
 }
 
 func (m *matrix) run(ctx context.Context) error {
-	err := m.on(ctx, false, func(c *cluster) error {
+	err := m.on(ctx, patient, func(c *cluster) error {
 		at := c.nodes[0]
 		m.note("connecting without a password")
 		m.each(ctx, connects, func(r *row) error { return m.connect(ctx, r, at, login{}) })
@@ -76,10 +76,15 @@ func (m *matrix) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return m.on(ctx, true, func(c *cluster) error {
-		at := c.nodes[0]
+	err = m.on(ctx, passwords+patient, func(c *cluster) error {
 		m.note("connecting with a password")
-		m.each(ctx, connects, func(r *row) error { return m.authenticate(ctx, r, at) })
+		m.each(ctx, connects, func(r *row) error { return m.authenticate(ctx, r, c.nodes[0]) })
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return m.on(ctx, passwords, func(c *cluster) error {
 		m.note("restart")
 		if err := m.restart(ctx, c); err != nil {
 			return fmt.Errorf("%s: %w", restart, err)
@@ -96,10 +101,10 @@ func (m *matrix) run(ctx context.Context) error {
 	})
 }
 
-// on runs f on a fresh cluster.
-func (m *matrix) on(ctx context.Context, secured bool, f func(*cluster) error) (err error) {
+// on runs f on a fresh cluster with these settings.
+func (m *matrix) on(ctx context.Context, settings string, f func(*cluster) error) (err error) {
 	m.clusters++
-	c, err := newCluster(filepath.Join(m.dir, fmt.Sprint("cluster", m.clusters)), filepath.Join(m.dir, "bin", "limitd"), secured)
+	c, err := newCluster(filepath.Join(m.dir, fmt.Sprint("cluster", m.clusters)), filepath.Join(m.dir, "bin", "limitd"), settings)
 	if err != nil {
 		return err
 	}

@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
+	"time"
 )
 
 var (
@@ -72,18 +74,31 @@ func (m *matrix) authenticate(ctx context.Context, r *row, at *node) error {
 		return nil
 	}
 	for _, as := range []login{{}, {password: "wrong"}} {
-		err := m.with(r, at, as, func(d *driver) error {
-			a, err := d.ask("call", "CL.THROTTLE", "connect:wrong", m.limit-1, 1, 86400)
-			if err == nil && a.ok {
-				err = fmt.Errorf("the password %q is let in: %q", as.password, a.text)
-			}
-			return err
-		})
-		if err != nil {
-			return err
+		if err := m.with(r, at, as, refusedLogin); err != nil {
+			return fmt.Errorf("with the password %q: %w", as.password, err)
 		}
 	}
 	return nil
+}
+
+// refusedLogin wants no call to pass, and the client to tell why. It may go on
+// trying for ever, as node-redis does, if its log says it.
+func refusedLogin(d *driver) error {
+	d.patience = 3 * time.Second
+	a, err := d.ask("call", "CL.THROTTLE", "connect:refused", 0, 1, 86400)
+	switch {
+	case errors.Is(err, errNoAnswer):
+	case err != nil:
+		return err
+	case a.ok:
+		return fmt.Errorf("it is let in: %q", a.text)
+	}
+	return await(context.Background(), fmt.Sprintf("the client does not tell why it is refused: %q", a.text), 5*time.Second, func(context.Context) error {
+		if said := a.text + d.said.String(); !strings.Contains(strings.ToLower(said), "auth") && !strings.Contains(said, "WRONGPASS") {
+			return errors.New(said)
+		}
+		return nil
+	})
 }
 
 // as is the login that a client uses where nothing else is asked.

@@ -34,9 +34,10 @@ func (t *tally) fail(text string) {
 }
 
 // certain says that a call which ended in this error has not been charged:
-// limitd says so in its text, and a connection that was refused carried nothing.
+// limitd says so in its text, and where there was no connection nothing was sent.
+// eredis says no_connection then.
 func certain(text string) bool {
-	return strings.Contains(text, "not charged") || strings.Contains(strings.ToLower(text), "refused")
+	return strings.Contains(text, "not charged") || strings.Contains(strings.ToLower(text), "refused") || text == "no_connection"
 }
 
 // exactly is the rule without a fault, and for calls that are repeated under

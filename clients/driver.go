@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os/exec"
@@ -12,10 +13,6 @@ import (
 	"time"
 )
 
-// patience is how long a driver may take for one answer: clients that wait for
-// a node to come back do so for many seconds.
-const patience = 60 * time.Second
-
 // login is who a driver says it is; empty: nobody, or a password alone.
 type login struct{ user, password string }
 
@@ -25,7 +22,12 @@ type driver struct {
 	stdin io.WriteCloser
 	lines chan string // closed when the driver has ended
 	said  *tail
+	// How long one answer may take: clients that wait for a node to come back do
+	// so for many seconds.
+	patience time.Duration
 }
+
+var errNoAnswer = errors.New("no answer")
 
 // answer is what a driver said to one line.
 type answer struct {
@@ -55,7 +57,7 @@ func startDriver(c *client, dir, host, port string, as login) (*driver, error) {
 		argv[i] = arg
 	}
 	argv = append(argv, host, port, as.user, as.password)
-	d := &driver{cmd: exec.Command(argv[0], argv[1:]...), lines: make(chan string, 1), said: &tail{}}
+	d := &driver{cmd: exec.Command(argv[0], argv[1:]...), lines: make(chan string, 1), said: &tail{}, patience: time.Minute}
 	d.cmd.Stderr = d.said
 	stdout, err := d.cmd.StdoutPipe()
 	if err != nil {
@@ -80,10 +82,8 @@ func startDriver(c *client, dir, host, port string, as login) (*driver, error) {
 // no more use.
 func (d *driver) ask(words ...any) (answer, error) {
 	line := strings.TrimSuffix(fmt.Sprintln(words...), "\n")
-	if _, err := fmt.Fprintln(d.stdin, line); err != nil {
-		return answer{}, fmt.Errorf("the driver does not read %q: %w%s", line, err, d.said)
-	}
-	timeout := time.NewTimer(patience)
+	fmt.Fprintln(d.stdin, line) // fails only if the driver has ended, which shows below
+	timeout := time.NewTimer(d.patience)
 	defer timeout.Stop()
 	select {
 	case said, ok := <-d.lines:
@@ -96,7 +96,7 @@ func (d *driver) ask(words ...any) (answer, error) {
 		}
 		return answer{ok: status == "ok", text: text, words: strings.Fields(text)}, nil
 	case <-timeout.C:
-		return answer{}, fmt.Errorf("no answer to %q within %s%s", line, patience, d.said)
+		return answer{}, fmt.Errorf("%w to %q within %s%s", errNoAnswer, line, d.patience, d.said)
 	}
 }
 

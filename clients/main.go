@@ -106,7 +106,7 @@ func run(ctx context.Context, o options) (err error) {
 		fmt.Print("\n", m.surprises())
 	}
 	if failed := m.failures(); len(failed) > 0 {
-		return fmt.Errorf("%d cells failed:\n\n%s", len(failed), strings.Join(failed, "\n\n"))
+		return fmt.Errorf("%d of the cells failed:\n\n%s", len(failed), strings.Join(failed, "\n\n"))
 	}
 	if o.write != "" {
 		return writeTable(o.write, text)

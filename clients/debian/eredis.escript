@@ -5,7 +5,8 @@
 
 main([Host, Port, _User, Password]) ->
     process_flag(trap_exit, true),
-    logger:set_primary_config(level, none), % it would report a lost connection on stdout
+    logger:remove_handler(default), % it writes to stdout
+    ok = logger:add_handler(default, logger_std_h, #{config => #{type => standard_error}}),
     serve(fun() -> eredis:start_link(Host, list_to_integer(Port), 0, Password) end, none).
 
 serve(Connect, Client) ->

@@ -14,13 +14,15 @@ coproc CLI { exec redis-cli "${args[@]}" 2>&1; }
 end=0
 
 # ask has the command answered, one element or one error to a line, and then an
-# ECHO, which ends the reply. Without a connection each of both gives a line that says so.
+# ECHO, which ends the reply. Without a connection or a login, each of both gives
+# a line that says so. An error is followed by an empty line.
 ask() {
 	printf '%s\nECHO end-%d\n' "$1" $((++end)) >&"${CLI[1]}"
 	reply=
 	while IFS= read -r line <&"${CLI[0]}"; do
 		[ "$line" != "end-$end" ] || return 0
-		[[ ! ($line =~ ^(Could not connect|Error: ) && $reply) ]] || return 0
+		[[ ! ($line =~ ^(Could not connect|Error: |NOAUTH ) && $reply) ]] || return 0
+		[ -n "$line" ] || continue
 		reply+="${reply:+ }$line"
 	done
 	reply="redis-cli has ended: $reply"
