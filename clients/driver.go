@@ -59,6 +59,7 @@ func startDriver(c *client, dir, host, port string, as login) (*driver, error) {
 	argv = append(argv, host, port, as.user, as.password)
 	d := &driver{cmd: exec.Command(argv[0], argv[1:]...), lines: make(chan string, 1), said: &tail{}, patience: time.Minute}
 	d.cmd.Stderr = d.said
+	d.cmd.WaitDelay = time.Second // what it has started may have its stderr
 	stdout, err := d.cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
@@ -70,10 +71,11 @@ func startDriver(c *client, dir, host, port string, as login) (*driver, error) {
 		return nil, fmt.Errorf("start %v: %w", argv, err)
 	}
 	go func() {
-		defer close(d.lines)
 		for in := bufio.NewScanner(stdout); in.Scan(); {
 			d.lines <- in.Text()
 		}
+		d.cmd.Wait() // until stderr is read too; how it ended does not matter
+		close(d.lines)
 	}()
 	return d, nil
 }
@@ -108,7 +110,6 @@ func (d *driver) stop() {
 	defer kill.Stop()
 	for range d.lines { // until it has ended
 	}
-	d.cmd.Wait() // how it ended does not matter any more
 }
 
 // tail keeps the end of what a driver wrote to stderr.

@@ -40,7 +40,7 @@ func TestAnswersOfADriver(t *testing.T) {
 func TestADriverThatEndsOrHangsIsReportedWithItsStderr(t *testing.T) {
 	d := shell(t, `read -r line; echo "no such module" >&2; exit 1`)
 	_, err := d.ask("version")
-	if err == nil || !strings.Contains(err.Error(), "ended") {
+	if err == nil || !strings.Contains(err.Error(), "ended") || !strings.Contains(err.Error(), "no such module") {
 		t.Errorf("its end is reported as %v", err)
 	}
 	d = shell(t, `echo "still connecting" >&2; while read -r line; do :; done`)
