@@ -227,12 +227,16 @@ func newSession(tb testing.TB, cfg Config) *session {
 		cfg.Logger = quiet()
 	}
 	s := &session{limiter: newFakeLimiter(), admin: newFakeAdmin()}
-	srv := NewServer(cfg, s.limiter, s.admin)
+	s.use(NewServer(cfg, s.limiter, s.admin))
+	return s
+}
+
+// use makes the session one of the server.
+func (s *session) use(srv *Server) {
 	s.srv, s.out, s.id, s.s = srv, &s.replies, 1, srv.pool.get()
 	s.addr, s.laddr, s.since = "127.0.0.1:50000", "127.0.0.1:6380", time.Now()
 	s.proto.Store(2)
 	s.client.start()
-	return s
 }
 
 // feed is a read of input. It returns the replies so far and forgets them.

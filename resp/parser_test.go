@@ -265,9 +265,14 @@ func FuzzReader(f *testing.F) {
 	} {
 		f.Add([]byte(s), uint8(3))
 	}
-	f.Fuzz(func(t *testing.T, input []byte, cut uint8) {
-		n := int(cut) + 1
-		sameInPieces(t, input, slices.Repeat([]int{n}, len(input)/n))
+	addKillers(f)
+	f.Fuzz(func(t *testing.T, input []byte, how uint8) {
+		var cuts []int
+		for _, p := range pieces(input, how) {
+			cuts = append(cuts, len(p))
+		}
+		sameInPieces(t, input, cuts)
 		sameAsRedcon(t, input)
+		checkWork(t, testBounds, input, how)
 	})
 }

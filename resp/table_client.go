@@ -17,9 +17,9 @@ func clientCommands() []*command {
 		{name: "client|setinfo", arity: 4, run: clientSetInfo, flags: flags, summary: "Tells the client library's LIB-NAME or LIB-VER.",
 			args: []argument{text("attr", ""), text("value", "")}},
 		{name: "client|info", arity: 2, run: clientInfo, flags: flags, summary: "Describes the connection."},
-		{name: "client|list", arity: -2, run: clientList, flags: admin, summary: "Describes all connections, those of a type, or those with some ids.",
+		{name: "client|list", arity: -2, run: clientList, settles: true, flags: admin, summary: "Describes all connections, those of a type, or those with some ids.",
 			args: []argument{text("client-type", "TYPE"), {name: "client-id", kind: "integer", token: "ID", optional: true, multiple: true}}},
-		{name: "client|kill", arity: -3, run: clientKill, needs: MayAdmin, flags: admin,
+		{name: "client|kill", arity: -3, run: clientKill, settles: true, needs: MayAdmin, flags: admin,
 			summary: "Ends the connection from an address, or those that meet all filters.",
 			args: []argument{{name: "filter", kind: "oneof", oneOf: []argument{
 				{name: "old-format", kind: "string"},

@@ -19,7 +19,7 @@ func watchCommands() []*command {
 			{name: "latency|history", arity: 3, run: noElements, flags: "admin noscript " + open, summary: "Returns an empty list.", args: []argument{event}},
 			{name: "latency|reset", arity: -2, run: zero, flags: "admin noscript " + open, summary: "Returns 0.",
 				args: []argument{{name: "event", kind: "string", optional: true, multiple: true}}},
-			{name: "latency|histogram", arity: -2, run: latencyHistogram, flags: "admin noscript " + open,
+			{name: "latency|histogram", arity: -2, run: latencyHistogram, settles: true, flags: "admin noscript " + open,
 				summary: "Returns how many calls of each command were answered within how many µs.",
 				args:    []argument{{name: "command", kind: "string", optional: true, multiple: true}}},
 			{name: "latency|doctor", arity: 2, run: latencyDoctor, flags: "admin noscript " + open, summary: "Says where to look."},
