@@ -1,0 +1,141 @@
+package load
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// conn is one connection and what it counted.
+type conn struct {
+	nc net.Conn
+	r  *bufio.Reader
+	tally
+}
+
+func dial(ctx context.Context, addr string) (*conn, error) {
+	d := net.Dialer{Timeout: 5 * time.Second}
+	nc, err := d.DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	return &conn{nc: nc, r: bufio.NewReaderSize(nc, 16<<10)}, nil
+}
+
+// closed sends the next commands when those before are answered.
+func (c *conn) closed(p *Plan, rnd *rand.Rand) {
+	var b []byte
+	for {
+		sent := time.Now()
+		if !sent.Before(c.clock.to) {
+			return
+		}
+		b = b[:0]
+		for range p.Pipeline {
+			b = p.Next(b, rnd)
+		}
+		if _, err := c.nc.Write(b); err != nil {
+			c.broke(err)
+			return
+		}
+		for range p.Pipeline {
+			if !c.receive(sent) {
+				return
+			}
+		}
+	}
+}
+
+// open sends each command when it is due, whatever is unanswered.
+func (c *conn) open(p *Plan, i int, began time.Time, rnd *rand.Rand) {
+	each := time.Duration(float64(p.Conns) / p.Rate * 1e9)
+	due := began.Add(each * time.Duration(i) / time.Duration(p.Conns)) // not all at once
+	sent := make(chan time.Time, 1<<16)
+	received := make(chan struct{})
+	go func() {
+		defer close(received)
+		for at := range sent {
+			if !c.receive(at) {
+				for range sent { // let the sender go on to its end
+				}
+			}
+		}
+	}()
+	var b []byte
+	for due.Before(c.clock.to) {
+		now := time.Now()
+		if wait := due.Sub(now); wait > 0 {
+			time.Sleep(wait)
+			now = time.Now()
+		}
+		b = b[:0]
+		for !due.After(now) && due.Before(c.clock.to) {
+			b = p.Next(b, rnd)
+			sent <- due
+			due = due.Add(each)
+		}
+		if _, err := c.nc.Write(b); err != nil {
+			break // the reader says what it was
+		}
+	}
+	close(sent)
+	c.nc.SetReadDeadline(time.Now().Add(patience))
+	<-received
+}
+
+// patience is how long answers are awaited after the last command was sent.
+const patience = 30 * time.Second
+
+// receive takes one reply, to a command that was due then; false if there will be none.
+func (c *conn) receive(due time.Time) bool {
+	first, failed, err := readReply(c.r)
+	if err != nil {
+		c.broke(err)
+		return false
+	}
+	c.count(due, time.Now(), first, failed)
+	return true
+}
+
+// clock says what is measured: what was due from then to then.
+type clock struct{ from, to time.Time }
+
+// tally counts the replies of one connection.
+type tally struct {
+	clock
+	admits                  func(int64) bool
+	histogram               *hdrhistogram.Histogram
+	allowed, denied, errors int64
+	firstError              string
+}
+
+func (t *tally) count(due, now time.Time, first int64, failed string) {
+	if due.Before(t.from) {
+		return
+	}
+	switch {
+	case failed != "":
+		t.errors++
+		if t.firstError == "" {
+			t.firstError = failed
+		}
+		return
+	case t.admits(first):
+		t.allowed++
+	default:
+		t.denied++
+	}
+	t.histogram.RecordValue(min(max(int64(now.Sub(due)), 1000), 60e9))
+}
+
+func (t *tally) broke(err error) {
+	t.errors++
+	if t.firstError == "" {
+		t.firstError = fmt.Sprintf("the connection broke: %v", err)
+	}
+}
