@@ -91,7 +91,7 @@ soak:
 
 # The rows of bench/README.md, against redis-server on this machine.
 bench-smoke:
-	$(GO) run ./bench/smoke
+	$(GO) run ./bench/run
 
 # Real Redis clients against three nodes that are broken under them, and the table
 # of docs/clients.md. clients/README.md lists what must be installed.

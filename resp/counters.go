@@ -117,13 +117,16 @@ func (r *rates) now(t time.Time, s sample) perSecond {
 }
 
 // memory of the process, in bytes.
-type memory struct{ used, rss, peak int64 }
+type memory struct {
+	used, rss, peak int64
+	allocs          uint64 // objects allocated since the start
+}
 
 // readMemory asks the runtime for the heap, and the kernel for what is resident.
 func readMemory() memory {
-	heap := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	heap := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/gc/heap/allocs:objects"}}
 	metrics.Read(heap)
-	m := memory{used: int64(heap[0].Value.Uint64())}
+	m := memory{used: int64(heap[0].Value.Uint64()), allocs: heap[1].Value.Uint64()}
 	if b, err := os.ReadFile("/proc/self/statm"); err == nil {
 		if f := strings.Fields(string(b)); len(f) > 1 {
 			pages, _ := strconv.ParseInt(f[1], 10, 64)

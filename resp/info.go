@@ -97,6 +97,7 @@ func infoMemory(s *Server, w *infoWriter) {
 	w.field("used_memory_rss_human", human(m.rss))
 	w.field("used_memory_peak", m.peak)
 	w.field("used_memory_peak_human", human(m.peak))
+	w.field("go_heap_allocs", m.allocs)
 	w.field("mem_clients_normal", s.buffers.used.Load())
 	w.field("maxmemory", s.cfg.MaxMemory)
 	w.field("maxmemory_human", human(s.cfg.MaxMemory))

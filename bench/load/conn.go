@@ -94,6 +94,15 @@ const patience = 30 * time.Second
 // receive takes one reply, to a command that was due then; false if there will be none.
 func (c *conn) receive(due time.Time) bool {
 	first, failed, err := readReply(c.r)
+	for range c.replies - 1 {
+		_, failed2, err2 := readReply(c.r)
+		if err == nil {
+			err = err2
+		}
+		if failed == "" {
+			failed = failed2
+		}
+	}
 	if err != nil {
 		c.broke(err)
 		return false
@@ -109,6 +118,7 @@ type clock struct{ from, to time.Time }
 type tally struct {
 	clock
 	admits                  func(int64) bool
+	replies                 int
 	histogram               *hdrhistogram.Histogram
 	allowed, denied, errors int64
 	firstError              string

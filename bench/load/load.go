@@ -30,6 +30,9 @@ type Plan struct {
 
 	// Next appends a command to b. It is called by one goroutine for each connection.
 	Next func(b []byte, rnd *rand.Rand) []byte
+	// Replies of what Next appends, if that is several commands that count as one: the
+	// first reply says what was decided, and the last one when. 0: 1.
+	Replies int
 	// Admits says of a reply that is no error what was decided, by its first two integers
 	// (a CL.THROTTLE begins with 0 if allowed, an RL.TAKE with 1); nil: the former.
 	Admits func(first int64) bool
@@ -79,6 +82,9 @@ func Run(ctx context.Context, p Plan) (*Result, error) {
 	if p.Pipeline == 0 {
 		p.Pipeline = 1
 	}
+	if p.Replies == 0 {
+		p.Replies = 1
+	}
 	if p.Admits == nil {
 		p.Admits = func(first int64) bool { return first == 0 }
 	}
@@ -107,7 +113,7 @@ func Run(ctx context.Context, p Plan) (*Result, error) {
 	defer stop()
 	var wg sync.WaitGroup
 	for i, cn := range conns {
-		cn.tally = tally{histogram: newHistogram(), clock: c, admits: p.Admits}
+		cn.tally = tally{histogram: newHistogram(), clock: c, admits: p.Admits, replies: p.Replies}
 		rnd := rand.New(rand.NewPCG(uint64(i), 1))
 		if p.Rate > 0 {
 			wg.Go(func() { cn.open(&p, i, began, rnd) })

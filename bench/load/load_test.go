@@ -79,6 +79,16 @@ func TestRepliesAreCounted(t *testing.T) {
 	}
 }
 
+// A call that is two commands is answered with the second one.
+func TestSeveralRepliesOfOneCall(t *testing.T) {
+	s := &server{reply: func(i int) string { return []string{yes, ":1\r\n", no, "-ERR x\r\n"}[i%4] }}
+	next := func(b []byte, _ *rand.Rand) []byte { return append(b, "CALL\nWAIT\n"...) }
+	r := run(t, Plan{Addrs: []string{s.listen(t)}, Conns: 1, Time: 50 * time.Millisecond, Next: next, Replies: 2})
+	if r.Denied != 0 || r.Allowed == 0 || r.Allowed-r.Errors > 1 || r.Errors > r.Allowed {
+		t.Errorf("%+v", r)
+	}
+}
+
 // The rate of arrivals is the plan's, over all addresses.
 func TestOpenLoadKeepsItsRate(t *testing.T) {
 	a, b := &server{reply: func(int) string { return yes }}, &server{reply: func(int) string { return yes }}

@@ -17,8 +17,8 @@ import (
 // loadPatience bounds one run of redis-benchmark.
 const loadPatience = 3 * time.Minute
 
-// load is one run of redis-benchmark: 200 connections, 64 calls in a row on each.
-type load struct {
+// benchmark is one run of redis-benchmark: 200 connections, 64 calls in a row on each.
+type benchmark struct {
 	requests int
 	keys     int // __rand_int__ is below it
 	args     []string
@@ -26,7 +26,7 @@ type load struct {
 
 // run returns the calls per second that redis-benchmark counted. It stops at
 // the first error reply.
-func (l load) run(ctx context.Context, addr string) (float64, error) {
+func (l benchmark) run(ctx context.Context, addr string) (float64, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		return 0, err
@@ -68,6 +68,11 @@ func keyName(i int) string { return fmt.Sprintf("key:%012d", i) }
 // must be one that is denied when it was charged before, so that a batch with
 // an answer in doubt can be sent again: a denial then says that it was charged.
 func seed(ctx context.Context, client *redis.Client, keys int, call func(key string) []any) error {
+	return seedKeys(ctx, client, keys, keyName, call)
+}
+
+// seedKeys is seed with keys of other names.
+func seedKeys(ctx context.Context, client *redis.Client, keys int, name func(int) string, call func(key string) []any) error {
 	const writers, batch = 8, 1000
 	errs := make(chan error, writers)
 	for w := range writers {
@@ -75,7 +80,7 @@ func seed(ctx context.Context, client *redis.Client, keys int, call func(key str
 			from, to := keys*w/writers, keys*(w+1)/writers
 			var err error
 			for ; from < to && err == nil; from += batch {
-				err = seedBatch(ctx, client, from, min(from+batch, to), call)
+				err = seedBatch(ctx, client, from, min(from+batch, to), name, call)
 			}
 			errs <- err
 		}()
@@ -87,12 +92,12 @@ func seed(ctx context.Context, client *redis.Client, keys int, call func(key str
 	return errors.Join(all...)
 }
 
-func seedBatch(ctx context.Context, client *redis.Client, from, to int, call func(key string) []any) error {
+func seedBatch(ctx context.Context, client *redis.Client, from, to int, name func(int) string, call func(key string) []any) error {
 	again := false
-	return await(ctx, "seed keys from "+keyName(from), readyPatience, func(ctx context.Context) error {
+	return await(ctx, "seed keys from "+name(from), readyPatience, func(ctx context.Context) error {
 		pipe := client.Pipeline()
 		for i := from; i < to; i++ {
-			pipe.Do(ctx, call(keyName(i))...)
+			pipe.Do(ctx, call(name(i))...)
 		}
 		replies, err := pipe.Exec(ctx)
 		if err != nil {
@@ -102,7 +107,7 @@ func seedBatch(ctx context.Context, client *redis.Client, from, to int, call fun
 		for i, r := range replies {
 			got, err := r.(*redis.Cmd).Int64Slice()
 			if err != nil || len(got) != 5 || (got[0] != 0 && !again) {
-				return permanent{fmt.Errorf("%s: %v, %v: not admitted", keyName(from+i), got, err)}
+				return permanent{fmt.Errorf("%s: %v, %v: not admitted", name(from+i), got, err)}
 			}
 		}
 		return nil

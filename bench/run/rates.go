@@ -39,8 +39,8 @@ func (r rates) measure(ctx context.Context, e *env) (*result, error) {
 		return nil, err
 	}
 	b := e.baseline
-	ours := load{e.scaled(r.ours), r.keys, append(words("CL.THROTTLE key:__rand_int__"), words(r.args)...)}
-	theirs := load{e.scaled(r.baseline), r.keys, b.call(append(words("key:__rand_int__"), words(r.args)...)...)}
+	ours := benchmark{e.scaled(r.ours), r.keys, append(words("CL.THROTTLE key:__rand_int__"), words(r.args)...)}
+	theirs := benchmark{e.scaled(r.baseline), r.keys, b.call(append(words("key:__rand_int__"), words(r.args)...)...)}
 	res := &result{name: r.name, unit: "calls/s", bound: r.minimum, ratio: true}
 	for range e.rounds {
 		mine, err := r.run(ctx, e, ours)
@@ -92,7 +92,7 @@ func (r rates) prepare(ctx context.Context, e *env) error {
 
 // run is one load on limitd, on a cluster that is level, with a look at what it
 // did.
-func (r rates) run(ctx context.Context, e *env, l load) (float64, error) {
+func (r rates) run(ctx context.Context, e *env, l benchmark) (float64, error) {
 	if err := e.cluster.awaitReady(ctx); err != nil {
 		return 0, err
 	}

@@ -1,12 +1,12 @@
-// Command smoke measures limitd as it ships, three nodes on this machine with
+// Command run measures limitd as it ships, three nodes on this machine with
 // every node's writes synced, against the figures that it must keep. It is
-// `make bench-smoke`, and runs in the root of the module.
+// `make bench-smoke`, and with all rows `make bench`; it runs in the root of the module.
 //
-// It builds limitd, starts the nodes and a Redis without persistence in a
-// directory of its own, and runs redis-benchmark against both in turns; the
-// figures that count are ratios of one run, so that a slow machine is slow for
-// both. It exits 1 if a figure is missed, 2 if it could not be measured. All
-// that it started is stopped, by pid, and its directory removed.
+// It builds limitd, starts the nodes and what they are compared with in a
+// directory of its own, and loads both in turns; the figures that count are
+// ratios of one run, so that a slow machine is slow for both. It exits 1 if a
+// figure is missed, 2 if it could not be measured. All that it started is
+// stopped, by pid, and its directory removed.
 //
 // bench/README.md says what each row measures.
 package main
@@ -32,17 +32,31 @@ import (
 // row is one measurement by the name that -rows knows it by.
 type row struct {
 	name    string
+	smoke   bool // one of those that are measured if none are named
 	measure func(context.Context, *env) (*result, error)
 }
 
 var rows = []row{
-	{"admitted", admittedAtLeader.measure},
-	{"denied", deniedAtLeader.measure},
-	{"denied-follower", deniedAtFollower.measure},
-	{"failover", failover},
-	{"restart", restart},
-	{"join", join},
-	{"join-denials", joinDenials},
+	{"admitted", true, admittedAtLeader.measure},
+	{"denied", true, deniedAtLeader.measure},
+	{"denied-follower", true, deniedAtFollower.measure},
+	{"hot-key", false, hotKey},
+	{"flood-all-ports", false, floodAllPorts},
+	{"flood-cpu", false, floodCPU},
+	{"unpipelined", false, unpipelined},
+	{"denial-p99", false, denialP99},
+	{"admission-p99", false, admissionP99},
+	{"failover", true, failover},
+	{"restart", true, restart},
+	{"join", true, join},
+	{"join-denials", true, joinDenials},
+	{"allocations-denied", false, allocationsOf("objects that the leader allocates for a denial", 0.001, deniedAtLeader)},
+	{"allocations-admitted", false, allocationsOf("objects that the leader allocates for an admission", 0.1, admittedAtLeader)},
+	{"memory-table", false, memoryTable},
+	{"memory-process", false, memoryProcess},
+	{"pauses-denied", false, pausesOfDenials},
+	{"pauses-admitted", false, pausesOfAdmissions},
+	{"restart-big", false, restartBig},
 }
 
 // env is what the rows run on.
@@ -52,6 +66,9 @@ type env struct {
 	rounds, kills, keys int
 	scale               float64
 	joins               []joined // once they were measured
+	dir                 string
+	bigKeys             int  // live keys of the rows about many keys
+	filled              bool // they are there
 }
 
 // scaled shortens a load, but not below what redis-benchmark can time.
@@ -82,12 +99,13 @@ func main() {
 
 func run(ctx context.Context) (err error) {
 	var e env
-	names := flag.String("rows", rowNames(), "comma-separated `ROWS` to measure")
+	names := flag.String("rows", "smoke", "comma-separated `ROWS` to measure, or smoke or all: "+rowNames())
 	program := flag.String("limitd", "", "measure this `PROGRAM` instead of building ./cmd/limitd")
 	keep := flag.Bool("keep", false, "keep the directory with configuration, data and logs, and print its path")
 	flag.IntVar(&e.rounds, "rounds", 5, "rounds of each load")
 	flag.IntVar(&e.kills, "kills", 10, "kills of the leader")
 	flag.IntVar(&e.keys, "keys", 1_000_000, "live keys of the restart and of the joins")
+	flag.IntVar(&e.bigKeys, "big", 10_000_000, "live keys of the rows memory, pauses and restart-big")
 	flag.Float64Var(&e.scale, "scale", 1, "length of the loads: 0.1 is a tenth of the requests")
 	flag.Parse()
 	chosen, err := choose(*names)
@@ -109,6 +127,7 @@ func run(ctx context.Context) (err error) {
 			err = errors.Join(err, os.RemoveAll(dir))
 		}
 	}()
+	e.dir = dir
 	if *program == "" {
 		*program = filepath.Join(dir, "limitd")
 		build := exec.CommandContext(ctx, "go", "build", "-o", *program, "./cmd/limitd")
@@ -183,6 +202,14 @@ func rowNames() string {
 func choose(names string) ([]row, error) {
 	var chosen []row
 	for name := range strings.SplitSeq(names, ",") {
+		if name == "smoke" || name == "all" {
+			for _, r := range rows {
+				if r.smoke || name == "all" {
+					chosen = append(chosen, r)
+				}
+			}
+			continue
+		}
 		i := slices.IndexFunc(rows, func(r row) bool { return r.name == name })
 		if i < 0 {
 			return nil, fmt.Errorf("-rows: no row %q, there are %s", name, rowNames())

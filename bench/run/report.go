@@ -13,7 +13,10 @@ type result struct {
 	unit    string
 	bound   float64
 	ratio   bool        // samples are pairs (ours, baseline), and the median of ours/baseline must reach the bound
+	less    bool        // the ratio must not exceed the bound
 	worst   bool        // the largest sample counts, not the median
+	digits  int         // of values that are no ratios; 0: 2
+	other   string      // what the second of a pair is of; "": the baseline
 	samples [][]float64 // one value, or a pair
 	notes   []string
 }
@@ -40,10 +43,17 @@ func (r *result) value() float64 {
 }
 
 func (r *result) ok() bool {
-	if r.ratio {
+	if r.ratio && !r.less {
 		return r.value() >= r.bound
 	}
 	return r.value() <= r.bound
+}
+
+func (r *result) places() int {
+	if r.digits == 0 {
+		return 2
+	}
+	return r.digits
 }
 
 // median of at least one value; of an even number, the mean of the two in the middle.
@@ -56,14 +66,18 @@ func (r *result) print(w io.Writer) {
 	fmt.Fprintf(w, "\n%s\n", r.name)
 	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	if r.ratio {
-		fmt.Fprintf(tab, "round\tlimitd %s\tbaseline %s\tratio\t\n", r.unit, r.unit)
+		other := r.other
+		if other == "" {
+			other = "baseline"
+		}
+		fmt.Fprintf(tab, "round\tlimitd %s\t%s %s\tratio\t\n", r.unit, other, r.unit)
 		for i, s := range r.samples {
 			fmt.Fprintf(tab, "%d\t%.0f\t%.0f\t%.2f\t\n", i+1, s[0], s[1], s[0]/s[1])
 		}
 	} else {
 		fmt.Fprintf(tab, "round\t%s\t\n", r.unit)
 		for i, s := range r.samples {
-			fmt.Fprintf(tab, "%d\t%.2f\t\n", i+1, s[0])
+			fmt.Fprintf(tab, "%d\t%.*f\t\n", i+1, r.places(), s[0])
 		}
 	}
 	tab.Flush()
@@ -72,12 +86,15 @@ func (r *result) print(w io.Writer) {
 	}
 	which, relation, verdict := "median", "at most", "ok"
 	if r.ratio {
-		which, relation = "median ratio", "at least"
+		which = "median ratio"
+		if !r.less {
+			relation = "at least"
+		}
 	} else if r.worst {
 		which = "slowest"
 	}
 	if !r.ok() {
 		verdict = "MISSED"
 	}
-	fmt.Fprintf(w, "  %s %.2f, required %s %.1f: %s\n", which, r.value(), relation, r.bound, verdict)
+	fmt.Fprintf(w, "  %s %.*f, required %s %g: %s\n", which, r.places(), r.value(), relation, r.bound, verdict)
 }

@@ -66,7 +66,7 @@ func TestResultAgainstItsBound(t *testing.T) {
 	}
 	var out strings.Builder
 	ratio.print(&out)
-	if !strings.Contains(out.String(), "median ratio 2.00, required at least 2.0: MISSED") {
+	if !strings.Contains(out.String(), "median ratio 2.00, required at least 2.01: MISSED") {
 		t.Errorf("report:\n%s", out.String())
 	}
 }

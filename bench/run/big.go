@@ -1,0 +1,218 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"limitd/bench/load"
+)
+
+// bigKey has 24 bytes.
+func bigKey(i int) string { return fmt.Sprintf("big:%020d", i) }
+
+// fill charges e.bigKeys keys once, if that was not done yet.
+func (e *env) fill(ctx context.Context) error {
+	if e.filled {
+		return nil
+	}
+	if err := e.cluster.awaitReady(ctx); err != nil {
+		return err
+	}
+	leader, err := e.cluster.leader(ctx)
+	if err != nil {
+		return err
+	}
+	if err := leader.client.FlushAll(ctx).Err(); err != nil {
+		return err
+	}
+	began := time.Now()
+	err = seedKeys(ctx, leader.client, e.bigKeys, bigKey, func(key string) []any {
+		return []any{"CL.THROTTLE", key, 0, 1, 86400, 1}
+	})
+	if err != nil {
+		return err
+	}
+	fmt.Printf("\n%d keys of %d bytes charged in %.0f s\n", e.bigKeys, len(bigKey(0)), time.Since(began).Seconds())
+	e.filled = true
+	return e.cluster.awaitReady(ctx)
+}
+
+// memoryTable is what the table of a node takes for one of many keys.
+func memoryTable(ctx context.Context, e *env) (*result, error) {
+	return e.perNode(ctx, "memory of a live key of 24 bytes in the table (the worst node)", "bytes", 64, func(n *node) (float64, error) {
+		fields, err := n.info(ctx)
+		if err != nil {
+			return 0, err
+		}
+		keys, err1 := strconv.ParseFloat(fields["keys"], 64)
+		size, err2 := strconv.ParseFloat(fields["table_bytes"], 64)
+		if err := errors.Join(err1, err2); err != nil || keys < float64(e.bigKeys) {
+			return 0, fmt.Errorf("%s: INFO says keys:%s table_bytes:%s (%v)", n.id, fields["keys"], fields["table_bytes"], err)
+		}
+		return size / keys, nil
+	})
+}
+
+// memoryProcess is what the process takes with them, beyond what files back.
+func memoryProcess(ctx context.Context, e *env) (*result, error) {
+	return e.perNode(ctx, fmt.Sprintf("RssAnon of a node with %d live keys (the worst node)", e.bigKeys), "MB", 1200, func(n *node) (float64, error) {
+		b, err := n.proc.rssAnon()
+		return float64(b) / 1e6, err
+	})
+}
+
+func (e *env) perNode(ctx context.Context, name, unit string, bound float64, figure func(*node) (float64, error)) (*result, error) {
+	if err := e.fill(ctx); err != nil {
+		return nil, err
+	}
+	res := &result{name: name, unit: unit, bound: bound, worst: true}
+	for _, n := range e.cluster.nodes {
+		v, err := figure(n)
+		if err != nil {
+			return nil, err
+		}
+		res.add(v)
+	}
+	return res, nil
+}
+
+// pauses are the longest waits of calls beside a snapshot of many keys.
+func pausesOfDenials(ctx context.Context, e *env) (*result, error) {
+	return e.besideASnapshot(ctx, "p99.9 of a denial with many live keys and a snapshot running", 5,
+		command{before: []string{"CL.THROTTLE"}, after: words("0 1 86400 1"), keys: e.bigKeys}, false, 2000)
+}
+
+func pausesOfAdmissions(ctx context.Context, e *env) (*result, error) {
+	return e.besideASnapshot(ctx, "p99.9 of an admission with many live keys and a snapshot running", 100,
+		command{before: []string{"CL.THROTTLE"}, after: words("1000000 1000 3600 1"), keys: 100_000}, true, 1000)
+}
+
+func (e *env) besideASnapshot(ctx context.Context, name string, bound float64, c command, allowed bool, rate float64) (*result, error) {
+	if err := e.fill(ctx); err != nil {
+		return nil, err
+	}
+	if !allowed {
+		c.name = bigKey
+	}
+	res := &result{name: name, unit: "ms", bound: bound}
+	for range e.rounds {
+		if err := e.cluster.awaitReady(ctx); err != nil {
+			return nil, err
+		}
+		leader, err := e.cluster.leader(ctx)
+		if err != nil {
+			return nil, err
+		}
+		// Charge a part of the keys again, so that the snapshot has much to write.
+		if err := touch(ctx, leader, e.bigKeys/20); err != nil {
+			return nil, err
+		}
+		saved := make(chan error, len(e.cluster.nodes))
+		for _, n := range e.cluster.nodes {
+			go func() { saved <- n.client.Do(ctx, "RL.SNAPSHOT", "SAVE").Err() }()
+		}
+		began := time.Now()
+		r, err := drive(ctx, load.Plan{Addrs: []string{leader.addr}, Conns: 50, Rate: rate, Time: max(time.Second, time.Duration(float64(loadTime)*e.scale)), Next: c.next()}, allowed)
+		if err != nil {
+			return nil, err
+		}
+		for range e.cluster.nodes {
+			if err := <-saved; err != nil {
+				return nil, fmt.Errorf("RL.SNAPSHOT SAVE: %w", err)
+			}
+		}
+		res.add(float64(r.Quantile(0.999)) / 1e6)
+		res.note("p50 %v, p99 %v; load and snapshots took %.1f s", r.Quantile(0.5), r.Quantile(0.99), time.Since(began).Seconds())
+	}
+	return res, nil
+}
+
+// touch changes n of the keys: it refunds and charges them.
+func touch(ctx context.Context, leader *node, n int) error {
+	from := rand.IntN(max(1, n))
+	return seedKeys(ctx, leader.client, n, func(i int) string { return bigKey(from + i) }, func(key string) []any {
+		return []any{"CL.THROTTLE", key, 1_000_000, 1, 86400, 1}
+	})
+}
+
+// allocations are the objects that the leader allocates for a decision in steady state.
+func allocationsOf(name string, bound float64, r rates) func(context.Context, *env) (*result, error) {
+	return func(ctx context.Context, e *env) (*result, error) {
+		if err := r.prepare(ctx, e); err != nil {
+			return nil, err
+		}
+		leader, err := e.cluster.leader(ctx)
+		if err != nil {
+			return nil, err
+		}
+		l := benchmark{e.scaled(r.ours), r.keys, append(words("CL.THROTTLE key:__rand_int__"), words(r.args)...)}
+		res := &result{name: name, unit: "objects", bound: bound, digits: 4}
+		if _, err := r.run(ctx, e, l); err != nil { // buffers grow to their size
+			return nil, err
+		}
+		for range e.rounds {
+			before, err := leader.allocated(ctx)
+			if err != nil {
+				return nil, err
+			}
+			if _, err := r.run(ctx, e, l); err != nil {
+				return nil, err
+			}
+			after, err := leader.allocated(ctx)
+			if err != nil {
+				return nil, err
+			}
+			res.add(float64(after-before) / float64(l.requests))
+		}
+		e.filled = false // prepare has emptied the cluster
+		return res, nil
+	}
+}
+
+// allocated is how many objects the node's process has allocated since its start.
+func (n *node) allocated(ctx context.Context) (int64, error) {
+	fields, err := n.info(ctx)
+	if err != nil {
+		return 0, err
+	}
+	v, err := strconv.ParseInt(fields["go_heap_allocs"], 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%s: INFO says go_heap_allocs:%q", n.id, fields["go_heap_allocs"])
+	}
+	return v, nil
+}
+
+// restartBig is the time from the start of a follower to its first answer, with many keys.
+func restartBig(ctx context.Context, e *env) (*result, error) {
+	if err := e.fill(ctx); err != nil {
+		return nil, err
+	}
+	leader, err := e.cluster.leader(ctx)
+	if err != nil {
+		return nil, err
+	}
+	n := e.cluster.follower(leader)
+	res := &result{name: fmt.Sprintf("restart with %d live keys: first answer (SIGTERM, then kill -9)", e.bigKeys), unit: "s", bound: 15, worst: true}
+	for _, end := range []func() error{n.proc.stop, func() error { n.proc.kill(); return nil }} {
+		if err := e.cluster.awaitReady(ctx); err != nil {
+			return nil, err
+		}
+		if err := end(); err != nil {
+			return nil, err
+		}
+		began := time.Now()
+		if err := e.cluster.startNode(n); err != nil {
+			return nil, err
+		}
+		err := await(ctx, n.id+" does not answer after a start", restartPatience, func(ctx context.Context) error { return n.denies(ctx, bigKey(e.bigKeys-1)) }, n.proc)
+		if err != nil {
+			return nil, err
+		}
+		res.add(time.Since(began).Seconds())
+	}
+	return res, e.cluster.awaitReady(ctx)
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// The flood: clients that hammer at keys that are used up.
+var flood = rates{name: "flood of denials", keys: 1000, ours: 4_000_000, args: "0 1 86400 1"}
+
+// floodAllPorts compares the flood at all three nodes at once with the flood at one.
+// Here they share the processors with three loads; elsewhere each node has its own.
+func floodAllPorts(ctx context.Context, e *env) (*result, error) {
+	if err := flood.prepare(ctx, e); err != nil {
+		return nil, err
+	}
+	res := &result{name: "the flood over all three nodes' ports / over one", unit: "calls/s", bound: 0.6, ratio: true, other: "one port"}
+	for range e.rounds {
+		if err := e.cluster.awaitReady(ctx); err != nil {
+			return nil, err
+		}
+		l := benchmark{e.scaled(flood.ours) / len(e.cluster.nodes), flood.keys, append(words("CL.THROTTLE key:__rand_int__"), words(flood.args)...)}
+		sum, err := l.runAll(ctx, e.cluster.nodes)
+		if err != nil {
+			return nil, err
+		}
+		l.requests = e.scaled(flood.ours)
+		leader, err := e.cluster.leader(ctx)
+		if err != nil {
+			return nil, err
+		}
+		one, err := l.run(ctx, leader.addr)
+		if err != nil {
+			return nil, err
+		}
+		res.add(sum, one)
+	}
+	return res, nil
+}
+
+// runAll is the load at all nodes at once; the rate is that of all together.
+func (l benchmark) runAll(ctx context.Context, nodes []*node) (float64, error) {
+	type outcome struct {
+		rate float64
+		err  error
+	}
+	done := make(chan outcome, len(nodes))
+	began := time.Now()
+	for _, n := range nodes {
+		go func() {
+			rate, err := l.run(ctx, n.addr)
+			done <- outcome{rate, err}
+		}()
+	}
+	var errs []error
+	for range nodes {
+		errs = append(errs, (<-done).err)
+	}
+	return float64(l.requests*len(nodes)) / time.Since(began).Seconds(), errors.Join(errs...)
+}
+
+// floodCPU is the processor time of a denial on each node; the worst node counts.
+func floodCPU(ctx context.Context, e *env) (*result, error) {
+	if err := flood.prepare(ctx, e); err != nil {
+		return nil, err
+	}
+	res := &result{name: "processor time of a denial, pipelined, on the node that is asked (the worst node)", unit: "µs", bound: 0.6}
+	l := benchmark{e.scaled(flood.ours), flood.keys, append(words("CL.THROTTLE key:__rand_int__"), words(flood.args)...)}
+	for range e.rounds {
+		worst := 0.0
+		for _, n := range e.cluster.nodes {
+			if err := e.cluster.awaitReady(ctx); err != nil {
+				return nil, err
+			}
+			before, err := n.proc.cpu()
+			if err != nil {
+				return nil, err
+			}
+			if _, err := l.run(ctx, n.addr); err != nil {
+				return nil, err
+			}
+			after, err := n.proc.cpu()
+			if err != nil {
+				return nil, err
+			}
+			worst = max(worst, (after-before).Seconds()*1e6/float64(l.requests))
+		}
+		res.add(worst)
+	}
+	return res, nil
+}
+
+// hotKey compares one key that all connections charge with 100,000 keys.
+func hotKey(ctx context.Context, e *env) (*result, error) {
+	many := admittedAtLeader
+	if err := many.prepare(ctx, e); err != nil {
+		return nil, err
+	}
+	res := &result{name: "one hot key, pipelined / 100,000 keys, pipelined", unit: "calls/s", bound: 1.4, ratio: true, other: "100,000 keys"}
+	for range e.rounds {
+		hot, err := many.run(ctx, e, benchmark{e.scaled(many.ours), 1, append(words("CL.THROTTLE hot"), words(many.args)...)})
+		if err != nil {
+			return nil, fmt.Errorf("one key: %w", err)
+		}
+		spread, err := many.run(ctx, e, benchmark{e.scaled(many.ours), many.keys, append(words("CL.THROTTLE key:__rand_int__"), words(many.args)...)})
+		if err != nil {
+			return nil, err
+		}
+		res.add(hot, spread)
+	}
+	return res, nil
+}
