@@ -50,6 +50,12 @@ var rows = []row{
 	{"restart", true, restart},
 	{"join", true, join},
 	{"join-denials", true, joinDenials},
+	{"accuracy", false, accuracy(false)},
+	{"accuracy-killed", false, accuracy(true)},
+	{"accuracy-redis-restarts", false, accuracyOfRedis("its Redis without persistence killed (kill -9) half-way and started again", false)},
+	{"accuracy-redis-replica", false, accuracyOfRedis("its Redis killed (kill -9) half-way and a replica promoted at once", true)},
+	{"sweep-denied", false, sweep(deniedAtLeader)},
+	{"sweep-admitted", false, sweep(admittedAtLeader)},
 	{"allocations-denied", false, allocationsOf("objects that the leader allocates for a denial", 0.001, deniedAtLeader)},
 	{"allocations-admitted", false, allocationsOf("objects that the leader allocates for an admission", 0.1, admittedAtLeader)},
 	{"memory-table", false, memoryTable},
@@ -57,6 +63,12 @@ var rows = []row{
 	{"pauses-denied", false, pausesOfDenials},
 	{"pauses-admitted", false, pausesOfAdmissions},
 	{"restart-big", false, restartBig},
+}
+
+func init() {
+	for _, w := range workloads {
+		rows = append(rows, row{"workload:" + strings.ReplaceAll(strings.ReplaceAll(w.name, ",", ""), " ", "-"), false, w.measure})
+	}
 }
 
 // env is what the rows run on.

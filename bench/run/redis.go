@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/redis/go-redis/v9"
+
 	"limitd/bench"
 )
 
@@ -53,15 +55,17 @@ func startTrio(ctx context.Context, dir string) (t *trio, err error) {
 		if t.sha, err = client.ScriptLoad(ctx, bench.GCRA).Result(); err != nil {
 			return err
 		}
-		fields, err := info(ctx, client, "replication")
-		if err == nil && (fields["slave0"] == "" || fields["slave1"] == "") {
-			err = fmt.Errorf("connected_slaves:%s", fields["connected_slaves"])
-		}
-		if err != nil {
-			return err
-		}
-		return client.Do(ctx, "WAIT", 2, 100).Err()
+		return replicated(ctx, client, 2)
 	}, t.procs...)
+}
+
+// replicated wants so many replicas to have what a Redis has.
+func replicated(ctx context.Context, client *redis.Client, replicas int64) error {
+	n, err := client.Do(ctx, "WAIT", replicas, 100).Int64()
+	if err == nil && n < replicas {
+		err = fmt.Errorf("%d of %d replicas", n, replicas)
+	}
+	return err
 }
 
 func (t *trio) stop() error {

@@ -12,10 +12,14 @@ type result struct {
 	name    string
 	unit    string
 	bound   float64
-	ratio   bool        // samples are pairs (ours, baseline), and the median of ours/baseline must reach the bound
-	less    bool        // the ratio must not exceed the bound
-	worst   bool        // the largest sample counts, not the median
-	digits  int         // of values that are no ratios; 0: 2
+	ratio   bool    // samples are pairs (ours, baseline), and the median of ours/baseline must reach the bound
+	less    bool    // the ratio must not exceed the bound
+	worst   bool    // the largest sample counts, not the median
+	free    bool    // there is no bound
+	stretch float64 // what would be better still; 0: nothing is said
+	digits  int     // of values that are no ratios; 0: 2, -1: none
+	plot    string  // file of the plot that shows series
+	series  []series
 	other   string      // what the second of a pair is of; "": the baseline
 	samples [][]float64 // one value, or a pair
 	notes   []string
@@ -43,6 +47,9 @@ func (r *result) value() float64 {
 }
 
 func (r *result) ok() bool {
+	if r.free {
+		return true
+	}
 	if r.ratio && !r.less {
 		return r.value() >= r.bound
 	}
@@ -50,10 +57,10 @@ func (r *result) ok() bool {
 }
 
 func (r *result) places() int {
-	if r.digits == 0 {
+	if r.digits == 0 || r.ratio {
 		return 2
 	}
-	return r.digits
+	return max(0, r.digits)
 }
 
 // median of at least one value; of an even number, the mean of the two in the middle.
@@ -83,6 +90,10 @@ func (r *result) print(w io.Writer) {
 	tab.Flush()
 	for _, n := range r.notes {
 		fmt.Fprintf(w, "  %s\n", n)
+	}
+	if r.free {
+		fmt.Fprintf(w, "  median %.*f\n", r.places(), r.value())
+		return
 	}
 	which, relation, verdict := "median", "at most", "ok"
 	if r.ratio {

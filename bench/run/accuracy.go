@@ -1,0 +1,202 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"limitd/bench"
+)
+
+// A limit of accuracyLimit for each of accuracyKeys keys, which gives nothing back for a
+// day, asked for half as often again by accuracyClients clients.
+const (
+	accuracyKeys    = 200
+	accuracyLimit   = 100
+	accuracyClients = 16
+)
+
+// decider asks once for a key; it says that the call was admitted, or an error.
+type decider func(ctx context.Context, key string) (bool, error)
+
+// admittedOver asks for every key half as often again as its limit, and returns what was
+// admitted over the sum of the limits. When half is asked, fault is called, and the
+// clients go on through it, with what ask is then.
+func admittedOver(ctx context.Context, prefix string, ask decider, fault func() error) (float64, error) {
+	const calls = accuracyKeys * accuracyLimit * 3 / 2
+	var asked, admitted atomic.Int64
+	var clients sync.WaitGroup
+	var once sync.Once
+	var failed error
+	for range accuracyClients {
+		clients.Go(func() {
+			for ctx.Err() == nil {
+				i := asked.Add(1)
+				if i > calls {
+					return
+				}
+				if i > calls/2 && fault != nil {
+					once.Do(func() { failed = fault() })
+				}
+				for began := time.Now(); ; {
+					ok, err := ask(ctx, fmt.Sprintf("%s:%d", prefix, i%accuracyKeys))
+					if ok {
+						admitted.Add(1)
+					}
+					// A call that failed is asked again, as a client would that must decide.
+					if err == nil || ctx.Err() != nil || time.Since(began) > readyPatience {
+						break
+					}
+					time.Sleep(10 * time.Millisecond)
+				}
+			}
+		})
+	}
+	clients.Wait()
+	return float64(admitted.Load()) / (accuracyKeys * accuracyLimit), errors.Join(failed, ctx.Err())
+}
+
+var accuracyCall = fmt.Sprintf("%d 1 86400 1", accuracyLimit-1)
+
+// accuracy is admitted / limit of limitd without a fault; killed says through the death of its leader.
+func accuracy(killed bool) func(context.Context, *env) (*result, error) {
+	return func(ctx context.Context, e *env) (*result, error) {
+		e.filled = false
+		res := &result{name: "admitted / limit", bound: 1, worst: true, digits: 4}
+		if killed {
+			res.name += ", the leader killed (kill -9) half-way"
+		}
+		for i := range min(e.rounds, 3) {
+			if err := e.cluster.start(ctx); err != nil {
+				return nil, err
+			}
+			leader, err := e.cluster.leader(ctx)
+			if err != nil {
+				return nil, err
+			}
+			client := e.cluster.follower(leader).client
+			ask := func(ctx context.Context, key string) (bool, error) {
+				got, err := client.Do(ctx, append([]any{"CL.THROTTLE", key}, anys(words(accuracyCall))...)...).Int64Slice()
+				return err == nil && got[0] == 0, err
+			}
+			fault := func() error { leader.proc.kill(); return nil }
+			if !killed {
+				fault = nil
+			}
+			v, err := admittedOver(ctx, fmt.Sprintf("accuracy:%v:%d", killed, i), ask, fault)
+			if err != nil {
+				return nil, err
+			}
+			res.add(v)
+		}
+		return res, e.cluster.start(ctx)
+	}
+}
+
+// accuracyOfRedis is admitted / limit of the script through the death of its Redis: one
+// that starts again, with what it has on disk, or a replica that takes over.
+func accuracyOfRedis(name string, replica bool) func(context.Context, *env) (*result, error) {
+	return func(ctx context.Context, e *env) (*result, error) {
+		res := &result{name: "admitted / limit of the script, " + name, free: true, worst: true, digits: 4}
+		for i := range min(e.rounds, 3) {
+			v, err := e.redisDies(ctx, i, replica)
+			if err != nil {
+				return nil, err
+			}
+			res.add(v)
+		}
+		return res, nil
+	}
+}
+
+func (e *env) redisDies(ctx context.Context, i int, replica bool) (v float64, err error) {
+	addrs, err := freeAddrs(2)
+	if err != nil {
+		return 0, err
+	}
+	host, port, _ := net.SplitHostPort(addrs[0])
+	_, second, _ := net.SplitHostPort(addrs[1])
+	var procs []*process
+	defer func() {
+		for _, p := range procs {
+			if p.running() {
+				err = errors.Join(err, p.stop())
+			}
+		}
+	}()
+	run := func(port string, more ...string) error {
+		data := filepath.Join(e.dir, fmt.Sprintf("dies-%d-%s-%d", i, port, len(procs)))
+		if err := os.Mkdir(data, 0o700); err != nil {
+			return err
+		}
+		p, err := start("redis-server", filepath.Join(data, "log"), "redis-server", append([]string{"--bind", host, "--port", port, "--dir", data,
+			"--save", "", "--appendonly", "no", "--repl-diskless-sync-delay", "0"}, more...)...)
+		if err == nil {
+			procs = append(procs, p)
+		}
+		return err
+	}
+	client := newClient(addrs[0])
+	defer client.Close()
+	var at atomic.Pointer[redis.Client]
+	at.Store(client)
+	load := func(c *redis.Client) error {
+		return await(ctx, "redis-server does not answer", readyPatience, func(ctx context.Context) error { return c.ScriptLoad(ctx, bench.GCRA).Err() })
+	}
+	if err := run(port); err != nil {
+		return 0, err
+	}
+	if err := load(client); err != nil {
+		return 0, err
+	}
+	fault := func() error {
+		procs[0].kill()
+		if err := run(port); err != nil {
+			return err
+		}
+		return load(client)
+	}
+	if replica {
+		if err := run(second, "--replicaof", host, port); err != nil {
+			return 0, err
+		}
+		other := newClient(addrs[1])
+		defer other.Close()
+		err := await(ctx, "the replica is not there", readyPatience, func(ctx context.Context) error { return replicated(ctx, client, 1) })
+		if err != nil {
+			return 0, err
+		}
+		fault = func() error {
+			// A replica that follows: one that had never been level would be no fair comparison.
+			err := await(ctx, "the replica does not follow", readyPatience, func(ctx context.Context) error {
+				n, err := other.DBSize(ctx).Result()
+				if err == nil && n < accuracyKeys {
+					err = fmt.Errorf("it has %d of %d keys", n, accuracyKeys)
+				}
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			procs[0].kill()
+			if err := other.SlaveOf(ctx, "NO", "ONE").Err(); err != nil {
+				return err
+			}
+			at.Store(other)
+			return load(other)
+		}
+	}
+	ask := func(ctx context.Context, key string) (bool, error) {
+		got, err := at.Load().Do(ctx, anys(append(e.baseline.call(key), words(accuracyCall)...))...).Int64Slice()
+		return err == nil && got[0] == 0, err
+	}
+	return admittedOver(ctx, "accuracy", ask, fault)
+}
