@@ -79,6 +79,7 @@ type env struct {
 	scale               float64
 	joins               []joined // once they were measured
 	dir                 string
+	loadBefore          string
 	bigKeys             int  // live keys of the rows about many keys
 	filled              bool // they are there
 }
@@ -87,7 +88,7 @@ type env struct {
 func (e *env) scaled(requests int) int { return max(50_000, int(float64(requests)*e.scale)) }
 
 // runPatience bounds the whole run, whatever the flags ask for.
-const runPatience = 30 * time.Minute
+const runPatience = 60 * time.Minute
 
 var errMissed = errors.New("a figure was missed")
 
@@ -113,6 +114,7 @@ func run(ctx context.Context) (err error) {
 	var e env
 	names := flag.String("rows", "smoke", "comma-separated `ROWS` to measure, or smoke or all: "+rowNames())
 	program := flag.String("limitd", "", "measure this `PROGRAM` instead of building ./cmd/limitd")
+	file := flag.String("results", "", "write the figures to this `FILE`, and plots beside it")
 	keep := flag.Bool("keep", false, "keep the directory with configuration, data and logs, and print its path")
 	flag.IntVar(&e.rounds, "rounds", 5, "rounds of each load")
 	flag.IntVar(&e.kills, "kills", 10, "kills of the leader")
@@ -158,20 +160,28 @@ func run(ctx context.Context) (err error) {
 	if err := e.cluster.start(ctx); err != nil {
 		return err
 	}
-	return e.measure(ctx, chosen)
+	return e.measure(ctx, chosen, *file)
 }
 
 // measure prints each row as soon as it is there, so that a failure loses no figure.
-func (e *env) measure(ctx context.Context, chosen []row) error {
+func (e *env) measure(ctx context.Context, chosen []row, file string) error {
 	fmt.Printf("limitd: 3 nodes, default configuration; baseline: bench/gcra.lua on redis-server without persistence\n")
-	fmt.Printf("%d CPUs, load before the start %s\n", runtime.NumCPU(), loadAverage())
+	e.loadBefore = loadAverage()
+	fmt.Printf("%d CPUs, load before the start %s\n", runtime.NumCPU(), e.loadBefore)
 	var missed []string
+	var results []*result
 	for _, r := range chosen {
 		res, err := r.measure(ctx, e)
 		if err != nil {
 			return fmt.Errorf("%s: %w", r.name, err)
 		}
 		res.print(os.Stdout)
+		results = append(results, res)
+		if file != "" { // after each row: a run that fails later has not been for nothing
+			if err := e.writeResults(file, results); err != nil {
+				return err
+			}
+		}
 		if !res.ok() {
 			missed = append(missed, r.name)
 		}

@@ -11,6 +11,7 @@ import (
 type rates struct {
 	name     string
 	minimum  float64 // of the ratio
+	stretch  float64 // what would be better still
 	keys     int
 	ours     int // requests of one run: about as many seconds for both
 	baseline int
@@ -21,15 +22,15 @@ type rates struct {
 
 var (
 	admittedAtLeader = rates{
-		name: "all admitted, at the leader", minimum: 2, keys: 100_000, ours: 1_500_000, baseline: 500_000,
+		name: "all admitted, at the leader", minimum: 2.5, stretch: 3.2, keys: 100_000, ours: 1_500_000, baseline: 500_000,
 		args: "1000000 1000 3600 1", admitted: true,
 	}
 	deniedAtLeader = rates{
-		name: "all denied, at the leader", minimum: 6, keys: 1000, ours: 4_000_000, baseline: 600_000,
+		name: "all denied, at the leader", minimum: 8, stretch: 10, keys: 1000, ours: 4_000_000, baseline: 600_000,
 		args: "0 1 86400 1",
 	}
 	deniedAtFollower = rates{
-		name: "all denied, at a follower", minimum: 6, keys: 1000, ours: 4_000_000, baseline: 600_000,
+		name: "all denied, at a follower", minimum: 8, stretch: 10, keys: 1000, ours: 4_000_000, baseline: 600_000,
 		args: "0 1 86400 1", follower: true,
 	}
 )
@@ -41,7 +42,7 @@ func (r rates) measure(ctx context.Context, e *env) (*result, error) {
 	b := e.baseline
 	ours := benchmark{e.scaled(r.ours), r.keys, append(words("CL.THROTTLE key:__rand_int__"), words(r.args)...)}
 	theirs := benchmark{e.scaled(r.baseline), r.keys, b.call(append(words("key:__rand_int__"), words(r.args)...)...)}
-	res := &result{name: r.name, unit: "calls/s", bound: r.minimum, ratio: true}
+	res := &result{name: r.name, unit: "calls/s", bound: r.minimum, stretch: r.stretch, ratio: true}
 	for range e.rounds {
 		mine, err := r.run(ctx, e, ours)
 		if err != nil {

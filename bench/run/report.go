@@ -31,8 +31,8 @@ func (r *result) note(format string, args ...any) {
 	r.notes = append(r.notes, fmt.Sprintf(format, args...))
 }
 
-// value is the figure that is held against the bound.
-func (r *result) value() float64 {
+// figures are the samples, or their ratios.
+func (r *result) figures() []float64 {
 	figures := make([]float64, len(r.samples))
 	for i, s := range r.samples {
 		figures[i] = s[0]
@@ -40,10 +40,15 @@ func (r *result) value() float64 {
 			figures[i] /= s[1]
 		}
 	}
+	return figures
+}
+
+// value is the figure that is held against the bound.
+func (r *result) value() float64 {
 	if r.worst {
-		return slices.Max(figures)
+		return slices.Max(r.figures())
 	}
-	return median(figures)
+	return median(r.figures())
 }
 
 func (r *result) ok() bool {
