@@ -12,7 +12,7 @@ GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 # The packages with crash points, which only the tag compiles in.
 FAILPOINTS = $$(grep -rl --include='*.go' '^//go:build failpoint' . | xargs -n1 dirname | sort -u)
 
-.PHONY: run build test ci lint fuzz failpoint nextformat mutants e2e churn sim jepsen selftest soak bench-smoke clients clients-ci
+.PHONY: run build test ci lint fuzz failpoint nextformat mutants e2e churn sim jepsen selftest soak bench-smoke bench profile clients clients-ci
 
 # Three nodes on this machine, until Ctrl-C.
 run: build
@@ -92,6 +92,15 @@ soak:
 # The rows of bench/README.md, against redis-server on this machine.
 bench-smoke:
 	$(GO) run ./bench/run
+
+# All rows, into bench/RESULTS.md and plots beside it: about half an hour, on an otherwise idle machine.
+bench:
+	$(GO) run ./bench/run -rows all -results bench/RESULTS.md
+
+# Profiles of the nodes under each workload, into PROFILES, and the top of each.
+PROFILES ?= profiles
+profile:
+	$(GO) run ./bench/run -profiles $(PROFILES)
 
 # Real Redis clients against three nodes that are broken under them, and the table
 # of docs/clients.md. clients/README.md lists what must be installed.

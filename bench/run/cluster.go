@@ -26,6 +26,7 @@ type node struct {
 // cluster is three nodes of the shipped defaults on loopback.
 type cluster struct {
 	program, file string
+	profiled      bool // the nodes can be asked for profiles
 	nodes         []*node
 }
 
@@ -75,7 +76,11 @@ func (c *cluster) start(ctx context.Context) error {
 }
 
 func (c *cluster) startNode(n *node) (err error) {
-	n.proc, err = start(n.id, n.log, c.program, "serve", "--config", c.file, "--node", n.id)
+	args := []string{"serve", "--config", c.file, "--node", n.id}
+	if c.profiled {
+		args = append(args, "--profiles", n.profiles())
+	}
+	n.proc, err = start(n.id, n.log, c.program, args...)
 	return err
 }
 

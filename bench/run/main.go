@@ -114,6 +114,7 @@ func run(ctx context.Context) (err error) {
 	var e env
 	names := flag.String("rows", "smoke", "comma-separated `ROWS` to measure, or smoke or all: "+rowNames())
 	program := flag.String("limitd", "", "measure this `PROGRAM` instead of building ./cmd/limitd")
+	profiles := flag.String("profiles", "", "measure nothing, and write profiles of the nodes under each workload into this `DIRECTORY`")
 	file := flag.String("results", "", "write the figures to this `FILE`, and plots beside it")
 	keep := flag.Bool("keep", false, "keep the directory with configuration, data and logs, and print its path")
 	flag.IntVar(&e.rounds, "rounds", 5, "rounds of each load")
@@ -157,8 +158,12 @@ func run(ctx context.Context) (err error) {
 	if e.cluster, err = newCluster(dir, *program); err != nil {
 		return err
 	}
+	e.cluster.profiled = *profiles != ""
 	if err := e.cluster.start(ctx); err != nil {
 		return err
+	}
+	if *profiles != "" {
+		return e.profile(ctx, *profiles)
 	}
 	return e.measure(ctx, chosen, *file)
 }

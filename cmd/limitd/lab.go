@@ -8,17 +8,19 @@ import (
 	"limitd/cluster"
 )
 
-// labFlags are hidden flags of `limitd serve` for the fault lab. No node in service
+// labFlags are hidden flags of `limitd serve` for the fault lab and for benchmarks. No node in service
 // has them.
 type labFlags struct {
 	trace         string
+	profiles      string
 	snapshotEvery uint64
 }
 
 func (l *labFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&l.trace, "trace", "", "write every decision to `FILE`, for checkers (trace/FORMAT.md)")
 	c.Flags().Uint64Var(&l.snapshotEvery, "snapshot-every", 0, "take a snapshot each `N` entries, and keep no more of the log behind it")
-	for _, name := range []string{"trace", "snapshot-every"} {
+	c.Flags().StringVar(&l.profiles, "profiles", "", "answer requests for profiles on the Unix socket `FILE` (net/http/pprof)")
+	for _, name := range []string{"trace", "snapshot-every", "profiles"} {
 		if err := c.Flags().MarkHidden(name); err != nil {
 			panic(err) // it has been added above
 		}

@@ -171,6 +171,13 @@ func serve(ctx context.Context, cfg Config, self NodeConfig, join joining, lab l
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
 	defer signal.Stop(signals)
 
+	if lab.profiles != "" {
+		end, err := serveProfiles(lab.profiles)
+		if err != nil {
+			return fmt.Errorf("--profiles: %w", err)
+		}
+		defer end()
+	}
 	s, err := openServer(cfg, self, join, lab, log)
 	if errors.Is(err, cluster.ErrVersion) {
 		return &fatalError{err} // as if it had met that while it ran
