@@ -104,7 +104,7 @@ func (m *matrix) run(ctx context.Context) error {
 // on runs f on a fresh cluster with these settings.
 func (m *matrix) on(ctx context.Context, settings string, f func(*cluster) error) (err error) {
 	m.clusters++
-	c, err := newCluster(filepath.Join(m.dir, fmt.Sprint("cluster", m.clusters)), filepath.Join(m.dir, "bin", "limitd"), settings)
+	c, err := newCluster(filepath.Join(m.dir, fmt.Sprint("cluster", m.clusters)), m.limitd, settings)
 	if err != nil {
 		return err
 	}

@@ -51,17 +51,19 @@ func clients() []*client {
 	}
 }
 
-// build makes limitd, the drivers that are compiled, and the packages of Node.js.
-func build(ctx context.Context, dir string) error {
+// build makes limitd, if it is ours that runs, the drivers that are compiled, and the packages of Node.js.
+func build(ctx context.Context, dir string, ours bool) error {
 	bin := filepath.Join(dir, "bin")
 	if err := os.Mkdir(bin, 0o700); err != nil {
 		return err
 	}
 	steps := [][]string{
-		{"go", "build", "-o", bin + "/", "./cmd/limitd"},
 		{"go", "build", "-C", "clients/go", "-o", bin + "/", "./..."},
 		{"cc", "-O1", "-Wall", "-Wextra", "-o", filepath.Join(bin, "hiredis"), "clients/debian/hiredis.c", "-lhiredis"},
 		{"npm", "ci", "--prefix", "clients/node", "--no-audit", "--no-fund", "--loglevel=error"},
+	}
+	if ours {
+		steps = append(steps, []string{"go", "build", "-o", bin + "/", "./cmd/limitd"})
 	}
 	var errs []error
 	for _, step := range steps {

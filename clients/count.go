@@ -49,10 +49,16 @@ func (t *tally) exactly(limit int) error {
 	return nil
 }
 
+// mostUnsure is the share of a limit that may be charged unseen: with more, the
+// rule says nothing any more. A fault breaks a few calls, not many.
+const mostUnsure = 4
+
 // within is the rule of plain calls across a fault: none too many, and none lost
 // of which the client was not told. hidden is how many the client may have repeated without telling.
 func (t *tally) within(limit, hidden int) error {
 	switch least := limit - t.unsure - hidden; {
+	case t.unsure > limit/mostUnsure:
+		return fmt.Errorf("too many of a limit of %d may have been charged for a judgement: %s", limit, t)
 	case t.allowed > limit:
 		return fmt.Errorf("a limit of %d must never allow more: %s", limit, t)
 	case t.allowed < least:

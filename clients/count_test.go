@@ -19,6 +19,7 @@ func TestCallsThatWereChargedUnseenAreTheOnlyOnesThatMayMiss(t *testing.T) {
 		{"one lost, told", tally{allowed: 99, unsure: 1}, 0, false, true},
 		{"two lost, one told", tally{allowed: 98, unsure: 1}, 0, false, false},
 		{"two lost, one told, one repeated by the client", tally{allowed: 98, unsure: 1}, 1, false, true},
+		{"so many told that anything goes", tally{allowed: 70, unsure: 30}, 0, false, false},
 	} {
 		if err := test.t.exactly(limit); (err == nil) != test.exactly {
 			t.Errorf("%s: exactly says %v", test.name, err)

@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -36,6 +37,7 @@ type options struct {
 	limit     int
 	pipelined int
 	write     string
+	limitd    string
 	keep      bool
 	errors    bool
 }
@@ -49,6 +51,7 @@ func main() {
 	flag.IntVar(&o.kills, "kills", 5, "kills of the leader")
 	flag.IntVar(&o.limit, "limit", 100, "the limit that each key has")
 	flag.IntVar(&o.pipelined, "pipelined", 1000, "calls in a pipeline")
+	flag.StringVar(&o.limitd, "limitd", "", "run this `PROGRAM` instead of building ./cmd/limitd")
 	flag.StringVar(&o.write, "write", "", "put the table into this `FILE`, between its markers")
 	flag.BoolVar(&o.keep, "keep", false, "keep the directory with configuration, data and logs, and print its path")
 	flag.BoolVar(&o.errors, "errors", false, "print the errors that each client saw in the cells with faults")
@@ -92,8 +95,11 @@ func run(ctx context.Context, o options) (err error) {
 	began := time.Now()
 	note := func(what string) { fmt.Printf("%5.0fs  %s\n", time.Since(began).Seconds(), what) }
 	note("building")
-	if err := build(ctx, dir); err != nil {
+	if err := build(ctx, dir, o.limitd == ""); err != nil {
 		return err
+	}
+	if o.limitd == "" {
+		o.limitd = filepath.Join(dir, "bin", "limitd")
 	}
 	m := newMatrix(o, dir, chosen, note)
 	if err := m.run(ctx); err != nil {
