@@ -47,7 +47,7 @@ type client struct {
 	mute     bool // CLIENT REPLY OFF
 	skipNext bool // CLIENT REPLY SKIP: the next reply
 	skip     bool // this reply
-	aloud    bool // this reply is a message, which is not muted
+	aloud    bool // this reply is a message: it is not muted although others are
 	slow     int  // commands of this chunk, since the last flush, that are not cheap
 	turn     turn
 	quit     error

@@ -2,17 +2,34 @@ package resp
 
 import (
 	"strings"
+	"sync"
 
 	"github.com/tidwall/redcon"
 )
 
 // commandAll is COMMAND: one entry per command.
 func commandAll(c *client, dst []byte, _ [][]byte) []byte {
-	dst = redcon.AppendArray(dst, len(c.srv.table.list))
-	for _, cmd := range c.srv.table.list {
-		dst = cmd.entry(dst, c.p())
-	}
-	return dst
+	return append(dst, c.srv.table.rendered(c.p()).entries...)
+}
+
+// rendered is what COMMAND and COMMAND DOCS tell of all commands, in one protocol. It is
+// long, clients ask for it at each start, and it never changes.
+type rendered struct {
+	once          sync.Once
+	entries, docs []byte
+}
+
+func (t *table) rendered(p proto) *rendered {
+	r := &t.told[p-2]
+	r.once.Do(func() {
+		r.entries = redcon.AppendArray(nil, len(t.list))
+		r.docs = p.mapOf(nil, len(t.list))
+		for _, cmd := range t.list {
+			r.entries = cmd.entry(r.entries, p)
+			r.docs = cmd.docs(r.docs, p)
+		}
+	})
+	return r
 }
 
 func commandCount(c *client, dst []byte, _ [][]byte) []byte {
@@ -38,13 +55,13 @@ func commandInfo(c *client, dst []byte, args [][]byte) []byte {
 // commandDocs is COMMAND DOCS [name …]: a map from names to documentation,
 // without the names that are unknown.
 func commandDocs(c *client, dst []byte, args [][]byte) []byte {
-	list := c.srv.table.list
-	if len(args) > 2 {
-		list = nil
-		for _, name := range args[2:] {
-			if cmd := c.srv.table.findFull(name); cmd != nil {
-				list = append(list, cmd)
-			}
+	if len(args) == 2 {
+		return append(dst, c.srv.table.rendered(c.p()).docs...)
+	}
+	var list []*command
+	for _, name := range args[2:] {
+		if cmd := c.srv.table.findFull(name); cmd != nil {
+			list = append(list, cmd)
 		}
 	}
 	dst = c.p().mapOf(dst, len(list))

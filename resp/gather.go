@@ -86,12 +86,15 @@ func (c *client) reply(dst []byte) {
 	if len(c.s.pending) == 0 {
 		at = &c.s.out
 	}
-	if start := len(*at); (c.mute || c.skip) && !c.aloud {
-		dst = dst[:start]
+	if start := len(*at); c.mute || c.skip {
+		if !c.aloud {
+			dst = dst[:start]
+		}
+		c.aloud = false
 	} else if len(dst) > start && dst[start] == '-' {
 		c.erred(c.stats.command, dst[start:])
 	}
-	*at, c.aloud = dst, false
+	*at = dst
 	if at == &c.s.literals {
 		c.s.pending = append(c.s.pending, pending{form: literal, end: len(dst)})
 	}

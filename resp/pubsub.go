@@ -95,7 +95,7 @@ func subscribe(kind int) func(*client, []byte, [][]byte) []byte {
 			s.changed(kind)
 			dst = c.confirmation(dst, "subscribe", kind, name)
 		}
-		c.aloud = true
+		c.aloud = c.mute || c.skip
 		return dst
 	}
 }
@@ -120,7 +120,7 @@ func unsubscribe(kind int) func(*client, []byte, [][]byte) []byte {
 		if len(names) == 0 {
 			dst = c.confirmation(dst, "unsubscribe", kind, nil)
 		}
-		c.aloud = true
+		c.aloud = c.mute || c.skip
 		return dst
 	}
 }

@@ -67,6 +67,7 @@ type table struct {
 	list   []*command
 	all    []*command // with the subcommands
 	byName map[string]*command
+	told   [2]rendered // in RESP2 and RESP3
 }
 
 // maxCommand is above the length of any command's name.
