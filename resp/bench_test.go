@@ -80,7 +80,11 @@ func TestThrottleDoesNotAllocate(t *testing.T) {
 		}
 	}
 	work() // buffers grow
-	if n := testing.AllocsPerRun(100, work); n > 0 {
+	n := testing.AllocsPerRun(100, work)
+	for range 5 { // what a test before has left running allocates too
+		n = min(n, testing.AllocsPerRun(100, work))
+	}
+	if n > 0 {
 		t.Errorf("a chunk of 64 calls allocates %.1f times", n)
 	}
 }
