@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"strings"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -122,6 +123,7 @@ type tally struct {
 	histogram               *hdrhistogram.Histogram
 	allowed, denied, errors int64
 	firstError              string
+	codes                   map[string]int64
 }
 
 func (t *tally) count(due, now time.Time, first int64, failed string) {
@@ -130,10 +132,7 @@ func (t *tally) count(due, now time.Time, first int64, failed string) {
 	}
 	switch {
 	case failed != "":
-		t.errors++
-		if t.firstError == "" {
-			t.firstError = failed
-		}
+		t.failed(failed)
 		return
 	case t.admits(first):
 		t.allowed++
@@ -143,9 +142,13 @@ func (t *tally) count(due, now time.Time, first int64, failed string) {
 	t.histogram.RecordValue(min(max(int64(now.Sub(due)), 1000), 60e9))
 }
 
-func (t *tally) broke(err error) {
+func (t *tally) broke(err error) { t.failed(fmt.Sprintf("the connection broke: %v", err)) }
+
+func (t *tally) failed(text string) {
 	t.errors++
+	code, _, _ := strings.Cut(text, " ")
+	t.codes[code]++
 	if t.firstError == "" {
-		t.firstError = fmt.Sprintf("the connection broke: %v", err)
+		t.firstError = text
 	}
 }

@@ -41,6 +41,7 @@ type Plan struct {
 // Result is what a run measured, after its warm-up.
 type Result struct {
 	Allowed, Denied, Errors int64
+	Codes                   map[string]int64 // of the errors, by their first word
 	FirstError              string
 	Took                    time.Duration
 	Latency                 *hdrhistogram.Histogram // ns
@@ -113,7 +114,7 @@ func Run(ctx context.Context, p Plan) (*Result, error) {
 	defer stop()
 	var wg sync.WaitGroup
 	for i, cn := range conns {
-		cn.tally = tally{histogram: newHistogram(), clock: c, admits: p.Admits, replies: p.Replies}
+		cn.tally = tally{histogram: newHistogram(), clock: c, admits: p.Admits, replies: p.Replies, codes: map[string]int64{}}
 		rnd := rand.New(rand.NewPCG(uint64(i), 1))
 		if p.Rate > 0 {
 			wg.Go(func() { cn.open(&p, i, began, rnd) })
@@ -122,7 +123,7 @@ func Run(ctx context.Context, p Plan) (*Result, error) {
 		}
 	}
 	wg.Wait()
-	r := &Result{Latency: newHistogram(), Took: p.Time}
+	r := &Result{Latency: newHistogram(), Took: p.Time, Codes: map[string]int64{}}
 	for _, cn := range conns {
 		t := &cn.tally
 		r.Allowed += t.allowed
@@ -132,6 +133,9 @@ func Run(ctx context.Context, p Plan) (*Result, error) {
 			r.FirstError = t.firstError
 		}
 		r.Latency.Merge(t.histogram)
+		for code, n := range t.codes {
+			r.Codes[code] += n
+		}
 	}
 	return r, ctx.Err()
 }

@@ -74,7 +74,7 @@ const (
 func TestRepliesAreCounted(t *testing.T) {
 	s := &server{reply: func(i int) string { return []string{yes, no, yes, "-BUSY x\r\n"}[i%4] }}
 	r := run(t, Plan{Addrs: []string{s.listen(t)}, Conns: 1, Pipeline: 8, Time: 100 * time.Millisecond, Next: line})
-	if s.lines < 8 || r.Allowed != int64(s.lines)/2 || r.Denied != int64(s.lines)/4 || r.Errors != int64(s.lines)/4 || r.FirstError != "BUSY x" {
+	if s.lines < 8 || r.Allowed != int64(s.lines)/2 || r.Denied != int64(s.lines)/4 || r.Errors != int64(s.lines)/4 || r.FirstError != "BUSY x" || r.Codes["BUSY"] != r.Errors {
 		t.Errorf("%d lines: %+v", s.lines, r)
 	}
 }

@@ -31,12 +31,18 @@ type cluster struct {
 }
 
 func newCluster(dir, program string) (*cluster, error) {
+	return newClusterWith(dir, program, "")
+}
+
+// newClusterWith makes a cluster in dir whose configuration begins with settings.
+func newClusterWith(dir, program, settings string) (*cluster, error) {
 	addrs, err := freeAddrs(6)
 	if err != nil {
 		return nil, err
 	}
 	c := &cluster{program: program, file: filepath.Join(dir, "cluster.toml")}
 	var text strings.Builder
+	text.WriteString(settings)
 	for i := range 3 {
 		id := fmt.Sprintf("n%d", i+1)
 		n := &node{id: id, addr: addrs[i], peer: addrs[3+i], data: filepath.Join(dir, id), log: filepath.Join(dir, id+".log")}
