@@ -28,7 +28,7 @@ test:
 	$(GO) test -race -short -count=1 -timeout 10m -parallel 4 ./e2e
 
 # What is too long for `make test`.
-ci: lint failpoint nextformat mutants fuzz jepsen e2e
+ci: lint failpoint nextformat mutants fuzz jepsen e2e clients-ci
 	$(MAKE) churn CHURN=1m
 
 lint:
