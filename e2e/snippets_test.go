@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -76,7 +77,11 @@ func TestPagesRun(t *testing.T) {
 
 	all := append(snippets(t, "clients.md"), snippets(t, "migrate.md")...)
 	slices.SortStableFunc(all, func(a, b snippet) int { return oneIf(a.firstIsDown) - oneIf(b.firstIsDown) })
+	proxy := newLossy(t, c.nodes[0].resp, "user:42")
 	for i := range all {
+		if !all[i].firstIsDown {
+			all[i].code = strings.ReplaceAll(all[i].code, "6381", portOf(proxy.address))
+		}
 		all[i].code = strings.ReplaceAll(c.withPorts(all[i].code), "6379", fmt.Sprint(ports[0]))
 	}
 	buildGo(t, all)
@@ -108,6 +113,9 @@ func TestPagesRun(t *testing.T) {
 				}
 			}
 			ran[s.language]++
+			if s.isCall() {
+				c.losesOne(t, &s, run(t, &s), proxy)
+			}
 		})
 	}
 	for language, least := range map[string]int{"python": 5, "go": 3, "toml": 1} {
@@ -116,6 +124,36 @@ func TestPagesRun(t *testing.T) {
 		}
 	}
 	t.Log("ran, by language: ", ran)
+}
+
+// isCall says that the snippet is how one of the clients makes its call.
+func (s *snippet) isCall() bool {
+	return s.page == "clients.md" && !s.firstIsDown && strings.Contains(s.code, "user:42")
+}
+
+// losesOne runs the snippet once more, and loses the reply to its call. The settings of
+// the page are such that it is not made again: it is charged once.
+func (c *cluster) losesOne(t *testing.T, s *snippet, cmds []*exec.Cmd, p *lossy) {
+	for _, cmd := range cmds {
+		c.flush(c.nodes[2])
+		p.arm()
+		timer := time.AfterFunc(10*time.Second, func() { cmd.Process.Kill() })
+		out, err := cmd.CombinedOutput()
+		if !timer.Stop() {
+			t.Errorf("with a lost reply it does not end:\n%s", s.code)
+		}
+		if !p.disarm() {
+			t.Errorf("no reply was lost:\n%s", s.code)
+		}
+		used := 2*int64(16) - c.nodes[2].r.mustThrottle("user:42", 15, 16, 86400, 0)[2]
+		v, peeked := c.nodes[2].r.Do(context.Background(), "RL.PEEK", "user:42", "16/1d").Int64Slice()
+		if peeked != nil {
+			t.Fatal(peeked)
+		}
+		if used -= v[2]; used != 1 {
+			t.Errorf("a call whose reply was lost is charged %d times, with what the page sets:\n%s\n%s%v", used, s.code, out, err)
+		}
+	}
 }
 
 // awaitAnswer waits until a node decides.
