@@ -2,7 +2,7 @@
 
 GO          ?= go
 FUZZTIME    ?= 1s
-FUZZWIRE    ?= 15s
+FUZZWIRE    ?= 12s
 CHURN       ?= 3m
 SOAK        ?= 2h
 SOAKDIR     ?= soak

@@ -33,7 +33,9 @@
 // testdata/permissions.golden.
 //
 // Texts and shapes of replies are those of Redis 7 where the command is one of
-// its own, because clients compare them. Errors of CL.THROTTLE keep the phrases
+// its own, because clients compare them; differences_test.go lists where they are
+// not, and why. What clients insist on though it means nothing here is answered
+// too: CLIENT TRACKING (tracking.go) and SUBSCRIBE (pubsub.go). Errors of CL.THROTTLE keep the phrases
 // of redis-cell behind "ERR ". A reply is an error exactly if its first byte is
 // '-'.
 //
