@@ -187,7 +187,7 @@ func (e *env) redisDies(ctx context.Context, i int, replica bool) (v float64, er
 				return err
 			}
 			procs[0].kill()
-			if err := other.SlaveOf(ctx, "NO", "ONE").Err(); err != nil {
+			if err := other.ReplicaOf(ctx, "NO", "ONE").Err(); err != nil {
 				return err
 			}
 			at.Store(other)
