@@ -25,7 +25,7 @@ func near(t *testing.T, what string, got, want int64, slack time.Duration) {
 }
 
 // Wall clocks mean nothing once cluster time has started; a failover loses a
-// network delay and gains nothing.
+// network delay, however long it is on a busy machine, and gains nothing.
 func TestFailoverKeepsClusterTimeWhateverTheWallClocksSay(t *testing.T) {
 	t.Parallel()
 	c := startTestCluster(t, 3)
@@ -48,7 +48,7 @@ func TestFailoverKeepsClusterTimeWhateverTheWallClocksSay(t *testing.T) {
 	if got > want+elapsed {
 		t.Errorf("cluster time gained %s", time.Duration(got-want-elapsed))
 	}
-	near(t, "after a failover", got, want+elapsed, 100*time.Millisecond)
+	near(t, "after a failover", got, want+elapsed, time.Second)
 }
 
 // reboot stops all nodes and starts those given, each as on a rebooted machine
