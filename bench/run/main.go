@@ -44,6 +44,15 @@ var rows = []row{
 	{"flood-all-ports", false, floodAllPorts},
 	{"flood-cpu", false, floodCPU},
 	{"unpipelined", false, unpipelined},
+	{"etcd", false, etcdPuts.measure},
+	{"gubernator-admitted", false, comparison{name: "500 connections, one call at a time, all admitted / gubernator, one node", start: startGubernator(1)}.measure},
+	{"gubernator-denied", false, comparison{name: "500 connections, one call at a time, all denied / gubernator, one node", denied: true, start: startGubernator(1)}.measure},
+	{"gubernator-3-admitted", false, comparison{name: "500 connections, one call at a time, all admitted / gubernator, three nodes", start: startGubernator(3)}.measure},
+	{"gubernator-3-denied", false, comparison{name: "500 connections, one call at a time, all denied / gubernator, three nodes", denied: true, start: startGubernator(3)}.measure},
+	{"gubernator-accuracy", false, accuracyOfPeer("gubernator, one node", startGubernator(1))},
+	{"ratelimit-admitted", false, comparison{name: "500 connections, one call at a time, all admitted / envoyproxy/ratelimit", start: startRatelimit(false)}.measure},
+	{"ratelimit-denied", false, comparison{name: "500 connections, one call at a time, all denied / envoyproxy/ratelimit", denied: true, start: startRatelimit(true)}.measure},
+	{"ratelimit-accuracy", false, accuracyOfPeer("envoyproxy/ratelimit", startRatelimit(false))},
 	{"denial-p99", false, denialP99},
 	{"admission-p99", false, admissionP99},
 	{"failover", true, failover},
@@ -85,17 +94,21 @@ type env struct {
 	joins               []joined // once they were measured
 	dir                 string
 	loadBefore          string
-	bigKeys             int  // live keys of the rows about many keys
-	filled              bool // they are there
+	bigKeys             int             // live keys of the rows about many keys
+	filled              bool            // they are there
+	tools               map[string]bool // programs of bench/peers that were built
 }
 
 // scaled shortens a load, but not below what redis-benchmark can time.
 func (e *env) scaled(requests int) int { return max(50_000, int(float64(requests)*e.scale)) }
 
 // runPatience bounds the whole run, whatever the flags ask for.
-const runPatience = 60 * time.Minute
+const runPatience = 90 * time.Minute
 
-var errMissed = errors.New("a figure was missed")
+var (
+	errMissed     = errors.New("a figure was missed")
+	errUnmeasured = errors.New("not measured")
+)
 
 func main() {
 	// The kernel ends the children with the thread that started them: stay on it.
@@ -178,7 +191,7 @@ func (e *env) measure(ctx context.Context, chosen []row, file string) error {
 	fmt.Printf("limitd: 3 nodes, default configuration; baseline: bench/gcra.lua on redis-server without persistence\n")
 	e.loadBefore = loadAverage()
 	fmt.Printf("%d CPUs, load before the start %s\n", runtime.NumCPU(), e.loadBefore)
-	var missed []string
+	var missed, unmeasured []string
 	var results []*result
 	for _, r := range chosen {
 		res, err := r.measure(ctx, e)
@@ -192,14 +205,25 @@ func (e *env) measure(ctx context.Context, chosen []row, file string) error {
 				return err
 			}
 		}
-		if !res.ok() {
+		switch {
+		case res.missing != "":
+			unmeasured = append(unmeasured, r.name)
+		case !res.ok():
 			missed = append(missed, r.name)
 		}
 	}
+	return verdict(missed, unmeasured)
+}
+
+// verdict is what a run ends with: a row that was not measured has not passed.
+func verdict(missed, unmeasured []string) (err error) {
 	if missed != nil {
-		return fmt.Errorf("%w: %s", errMissed, strings.Join(missed, ", "))
+		err = fmt.Errorf("%w: %s", errMissed, strings.Join(missed, ", "))
 	}
-	return nil
+	if unmeasured != nil {
+		err = errors.Join(err, fmt.Errorf("%w: %s", errUnmeasured, strings.Join(unmeasured, ", ")))
+	}
+	return err
 }
 
 // loadAverage is that of the last minute: what else keeps this machine busy.

@@ -27,6 +27,11 @@ type process struct {
 // start runs a program with its output appended to the file log. The calling
 // goroutine must stay on its thread: a child's life is tied to it.
 func start(name, log, program string, args ...string) (*process, error) {
+	return startWith(name, log, nil, program, args...)
+}
+
+// startWith is start with variables beside those of this program's environment.
+func startWith(name, log string, env []string, program string, args ...string) (*process, error) {
 	out, err := os.OpenFile(log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, err
@@ -34,6 +39,7 @@ func start(name, log, program string, args ...string) (*process, error) {
 	defer out.Close() // the child has its own
 	cmd := exec.Command(program, args...)
 	cmd.Stdout, cmd.Stderr = out, out
+	cmd.Env = append(os.Environ(), env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -23,12 +24,23 @@ type result struct {
 	other   string      // what the second of a pair is of; "": the baseline
 	samples [][]float64 // one value, or a pair
 	notes   []string
+	missing string // why nothing was measured: neither passed nor missed
 }
 
 func (r *result) add(values ...float64) { r.samples = append(r.samples, values) }
 
 func (r *result) note(format string, args ...any) {
 	r.notes = append(r.notes, fmt.Sprintf(format, args...))
+}
+
+// lacks is the row if it could not be measured for want of something; other errors stay.
+func (r *result) lacks(err error) (*result, error) {
+	var m missing
+	if !errors.As(err, &m) {
+		return nil, err
+	}
+	r.missing = string(m)
+	return r, nil
 }
 
 // figures are the samples, or their ratios.
@@ -51,7 +63,11 @@ func (r *result) value() float64 {
 	return median(r.figures())
 }
 
+// ok says that the figure was measured and is within its bound, if there is one.
 func (r *result) ok() bool {
+	if r.missing != "" {
+		return false
+	}
 	if r.free {
 		return true
 	}
@@ -76,6 +92,10 @@ func median(values []float64) float64 {
 
 func (r *result) print(w io.Writer) {
 	fmt.Fprintf(w, "\n%s\n", r.name)
+	if r.missing != "" {
+		fmt.Fprintf(w, "  NOT MEASURED: %s\n", r.missing)
+		return
+	}
 	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	if r.ratio {
 		other := r.other

@@ -83,6 +83,13 @@ func (e *env) where() string {
 
 // markdown is the result as a line of the table.
 func (r *result) markdown() string {
+	if r.missing != "" {
+		line := fmt.Sprintf("| %s | | | NOT MEASURED: %s |", r.name, strings.ReplaceAll(r.missing, "|", "\\|"))
+		if !r.free {
+			line += fmt.Sprintf(" %s | **not measured** |", r.required())
+		}
+		return line
+	}
 	figures := r.figures()
 	spread := fmt.Sprintf("%.*f to %.*f", r.places(), slices.Min(figures), r.places(), slices.Max(figures))
 	if len(figures) == 1 {
@@ -103,21 +110,30 @@ func (r *result) markdown() string {
 	if r.free {
 		return line
 	}
-	relation, verdict := "at most", "pass"
-	if r.ratio && !r.less {
-		relation = "at least"
-	}
-	if !r.ok() {
+	verdict := "pass"
+	switch {
+	case !r.ok():
 		verdict = "**missed**"
+	case r.stretch != 0 && (r.value() >= r.stretch) == (r.relation() == "at least"):
+		verdict = "pass, stretch too"
 	}
-	want := fmt.Sprintf("%s %g", relation, r.bound)
+	return fmt.Sprintf("%s %s | %s |", line, r.required(), verdict)
+}
+
+// relation is that of the figure to its bound.
+func (r *result) relation() string {
+	if r.ratio && !r.less {
+		return "at least"
+	}
+	return "at most"
+}
+
+func (r *result) required() string {
+	want := fmt.Sprintf("%s %g", r.relation(), r.bound)
 	if r.stretch != 0 {
 		want += fmt.Sprintf(" (stretch %g)", r.stretch)
-		if verdict == "pass" && (r.value() >= r.stretch) == (relation == "at least") {
-			verdict = "pass, stretch too"
-		}
 	}
-	return fmt.Sprintf("%s %s | %s |", line, want, verdict)
+	return want
 }
 
 // thousands writes a number for people: 285,102.
