@@ -43,7 +43,7 @@ func versionsOf(t *testing.T) (path string, files [][]byte) {
 			keep()
 		}
 	}
-	if err := s.bolt.Close(); err != nil {
+	if err := s.file.Close(); err != nil {
 		t.Fatal(err)
 	}
 	keep()
@@ -134,7 +134,7 @@ func TestLogThatIsNotItsTallyIsNamed(t *testing.T) {
 			t.Parallel()
 			s, _ := openTestLog(t, t.TempDir(), func(error) {})
 			mustStore(t, s, entries(1, 60))
-			s.bolt.Close()
+			s.file.Close()
 			db, err := openDB(s.path, false)
 			if err != nil {
 				t.Fatal(err)
@@ -154,7 +154,7 @@ func TestLogThatIsNotItsTallyIsNamed(t *testing.T) {
 func TestTallyFollowsEveryWrite(t *testing.T) {
 	t.Parallel()
 	s, stable := openTestLog(t, t.TempDir(), func(error) {})
-	b := s.bolt.(*boltLog)
+	b := s.file.(*boltLog)
 	failed := errors.New("failed")
 	mustStore(t, s, entries(1, 20))
 	if err := b.update(func(tx *bbolt.Tx, tally *logTally) error {
@@ -174,7 +174,7 @@ func TestTallyFollowsEveryWrite(t *testing.T) {
 	if want.last != 27 || want.entries != 23 {
 		t.Errorf("the tally is %v", want)
 	}
-	s.bolt.Close()
+	s.file.Close()
 	again, err := openBolt(s.path)
 	if err != nil {
 		t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 
 // brokenBolt is a bolt file that fails as told.
 type brokenBolt struct {
-	boltFile
+	logFile
 	deletes int // how many truncations succeed; 0: all
 
 	mu   sync.Mutex
@@ -57,15 +57,15 @@ func (b *brokenBolt) read() {
 	}
 }
 
-func (b *brokenBolt) FirstIndex() (uint64, error) { b.read(); return b.boltFile.FirstIndex() }
-func (b *brokenBolt) LastIndex() (uint64, error)  { b.read(); return b.boltFile.LastIndex() }
+func (b *brokenBolt) FirstIndex() (uint64, error) { b.read(); return b.logFile.FirstIndex() }
+func (b *brokenBolt) LastIndex() (uint64, error)  { b.read(); return b.logFile.LastIndex() }
 
 func (b *brokenBolt) GetLog(i uint64, l *raft.Log) error {
 	b.read()
-	return b.boltFile.GetLog(i, l)
+	return b.logFile.GetLog(i, l)
 }
 
-func (b *brokenBolt) Get(k []byte) ([]byte, error) { b.read(); return b.boltFile.Get(k) }
+func (b *brokenBolt) Get(k []byte) ([]byte, error) { b.read(); return b.logFile.Get(k) }
 
 func (b *brokenBolt) StoreLog(l *raft.Log) error { return b.StoreLogs([]*raft.Log{l}) }
 
@@ -73,14 +73,14 @@ func (b *brokenBolt) StoreLogs(logs []*raft.Log) error {
 	if err := b.write(); err != nil {
 		return err
 	}
-	return b.boltFile.StoreLogs(logs)
+	return b.logFile.StoreLogs(logs)
 }
 
 func (b *brokenBolt) Set(k, v []byte) error {
 	if err := b.write(); err != nil {
 		return err
 	}
-	return b.boltFile.Set(k, v)
+	return b.logFile.Set(k, v)
 }
 
 func (b *brokenBolt) DeleteRange(lo, hi uint64) error {
@@ -89,5 +89,5 @@ func (b *brokenBolt) DeleteRange(lo, hi uint64) error {
 	} else if b.deletes < 0 {
 		return errors.New("interrupted")
 	}
-	return b.boltFile.DeleteRange(lo, hi)
+	return b.logFile.DeleteRange(lo, hi)
 }

@@ -28,9 +28,9 @@ func (n *Node) openLog(dir string) error {
 		return err
 	}
 	bolt := n.cfg.Write.around(opened)
-	n.logs = &logStore{bolt: bolt, path: path, disk: n.disk, onEntry: n.receipts.note, at: fsm.EntryTime, readable: fsm.CheckVersion}
+	n.logs = &logStore{file: bolt, path: path, disk: n.disk, onEntry: n.receipts.note, at: fsm.EntryTime, readable: fsm.CheckVersion}
 	n.logs.onConfiguration = func(index uint64, c raft.Configuration) { n.configs.noteStored(n.serverID(), index, c.Servers) }
-	n.stable = &stableStore{bolt: bolt, path: path, disk: n.disk, marks: &n.logs.marks}
+	n.stable = &stableStore{file: bolt, path: path, disk: n.disk, marks: &n.logs.marks}
 	if n.cache, err = raft.NewLogCache(cachedEntries, n.logs); err != nil {
 		return err
 	}

@@ -35,10 +35,10 @@ func (s *logStore) bounds() (logEnds, error) {
 func (s *logStore) measure() (logEnds, error) {
 	s.measuring.Lock() // an older reading must not replace a newer one
 	defer s.measuring.Unlock()
-	first, err := s.bolt.FirstIndex()
+	first, err := s.file.FirstIndex()
 	var last uint64
 	if err == nil {
-		last, err = s.bolt.LastIndex()
+		last, err = s.file.LastIndex()
 	}
 	if err != nil {
 		return logEnds{}, s.disk.fail(fmt.Errorf("read log %s: %w", s.path, err))

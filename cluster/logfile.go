@@ -20,8 +20,8 @@ const (
 	logMmap = 16 << 30
 )
 
-// boltFile is what log and stable store need of their file. Tests break it.
-type boltFile interface {
+// logFile is what log and stable store need of their file. Tests break it.
+type logFile interface {
 	raft.LogStore
 	Get(key []byte) ([]byte, error)
 	Set(key, value []byte) error
@@ -89,11 +89,11 @@ func openLogFile(path string, readOnly bool) (b *boltLog, err error) {
 // scan reads the whole log once: its entries must follow one another and match
 // their checksums.
 func (s *logStore) scan() error {
-	first, err := s.bolt.FirstIndex()
+	first, err := s.file.FirstIndex()
 	if err != nil {
 		return damagedLog(s.path, err)
 	}
-	last, err := s.bolt.LastIndex()
+	last, err := s.file.LastIndex()
 	if err != nil {
 		return damagedLog(s.path, err)
 	}

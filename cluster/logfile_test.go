@@ -27,7 +27,7 @@ func TestDamagedLogIsNamedOrHarmless(t *testing.T) {
 		for _, k := range stableKeys {
 			stable.Set([]byte(k), []byte("12345678"))
 		}
-		s.bolt.Close()
+		s.file.Close()
 		if _, _, err := loadIdentity(dir, "n1"); err != nil {
 			t.Fatal(err)
 		}
@@ -86,7 +86,7 @@ func TestLogThatLostItsTailIsNamed(t *testing.T) {
 	for i := uint64(1); i <= 60; i++ {
 		mustStore(t, s, entries(i, i))
 	}
-	s.bolt.Close()
+	s.file.Close()
 	if _, _, err := loadIdentity(dir, "n1"); err != nil {
 		t.Fatal(err)
 	}
@@ -126,8 +126,8 @@ func readAll(dir string) error {
 	}
 	defer bolt.Close()
 	d := newDisk(machineClock{}, func(error) {})
-	s := &logStore{bolt: bolt, path: path, disk: d, at: fsm.EntryTime}
-	if err := errors.Join(s.scan(), (&stableStore{bolt: bolt, path: path, disk: d}).check()); err != nil {
+	s := &logStore{file: bolt, path: path, disk: d, at: fsm.EntryTime}
+	if err := errors.Join(s.scan(), (&stableStore{file: bolt, path: path, disk: d}).check()); err != nil {
 		return err
 	}
 	for _, want := range entries(1, 60) {

@@ -18,7 +18,7 @@ const (
 // logStore is raft's log: a file with a checksum on every entry, a stop at the
 // first failure, and truncation in steps.
 type logStore struct {
-	bolt    boltFile
+	file    logFile
 	path    string
 	disk    *disk
 	onEntry func(at int64, term uint64) // an entry of ours of the current term, with its cluster time, reached the store
@@ -62,7 +62,7 @@ func (s *logStore) GetLog(index uint64, l *raft.Log) error {
 // read gets and checks one entry.
 func (s *logStore) read(index uint64, l *raft.Log) error {
 	*l = raft.Log{}
-	return s.bolt.GetLog(index, l)
+	return s.file.GetLog(index, l)
 }
 
 // StoreLog implements raft.LogStore.
@@ -73,7 +73,7 @@ func (s *logStore) StoreLogs(logs []*raft.Log) error {
 	if err := s.checkVersions(logs); err != nil {
 		return s.disk.fail(err)
 	}
-	if err := s.disk.write(func() error { return s.bolt.StoreLogs(logs) }); err != nil {
+	if err := s.disk.write(func() error { return s.file.StoreLogs(logs) }); err != nil {
 		return s.disk.fail(fmt.Errorf("write log %s: %w", s.path, err))
 	}
 	s.stored(logs)
@@ -125,7 +125,7 @@ func (s *logStore) DeleteRange(lo, hi uint64) error {
 		return nil
 	}
 	step := func(a, b uint64) error {
-		if err := s.disk.truncate(func() error { return s.bolt.DeleteRange(a, b) }); err != nil {
+		if err := s.disk.truncate(func() error { return s.file.DeleteRange(a, b) }); err != nil {
 			return s.disk.fail(fmt.Errorf("truncate log %s: %w", s.path, err))
 		}
 		_, err := s.measure()
@@ -176,7 +176,7 @@ func (s *logStore) incarnate(change func(*mark)) error {
 	next := s.marks.get()
 	next.incarnation++
 	key := []byte(incarnationKey)
-	err := s.disk.write(func() error { return s.bolt.Set(key, sealValue(key, next.appendIncarnation(nil))) })
+	err := s.disk.write(func() error { return s.file.Set(key, sealValue(key, next.appendIncarnation(nil))) })
 	if err != nil {
 		return s.disk.fail(fmt.Errorf("write %s to %s: %w", key, s.path, err))
 	}

@@ -29,7 +29,7 @@ func openTestLog(t *testing.T, dir string, onFail func(error)) (*logStore, *stab
 	}
 	t.Cleanup(func() { bolt.Close() })
 	d := newDisk(machineClock{}, onFail)
-	return &logStore{bolt: bolt, path: path, disk: d, at: fsm.EntryTime}, &stableStore{bolt: bolt, path: path, disk: d}
+	return &logStore{file: bolt, path: path, disk: d, at: fsm.EntryTime}, &stableStore{file: bolt, path: path, disk: d}
 }
 
 func entries(from, to uint64) (logs []*raft.Log) {
@@ -103,7 +103,7 @@ func TestTruncationInStepsLeavesNoHole(t *testing.T) {
 					mustStore(t, s, entries(i, i+999))
 				}
 				if interrupted {
-					s.bolt = &brokenBolt{boltFile: s.bolt, deletes: 1}
+					s.file = &brokenBolt{logFile: s.file, deletes: 1}
 				}
 				err := s.DeleteRange(tc.lo, tc.hi)
 				s.disk.err.Store(nil)
@@ -119,7 +119,7 @@ func TestTruncationInStepsLeavesNoHole(t *testing.T) {
 				if err := s.scan(); err != nil {
 					t.Errorf("interrupted %v: %v", interrupted, err)
 				}
-				s.bolt.Close()
+				s.file.Close()
 				if again, err := openBolt(s.path); err != nil {
 					t.Errorf("interrupted %v: %v", interrupted, err)
 				} else {
@@ -184,12 +184,12 @@ func TestNothingIsWrittenAfterAFailure(t *testing.T) {
 	var told []error
 	s, stable := openTestLog(t, t.TempDir(), func(err error) { told = append(told, err) })
 	mustStore(t, s, entries(1, 2))
-	real := s.bolt
-	s.bolt = &brokenBolt{boltFile: real, fail: errors.New("input/output error")}
+	real := s.file
+	s.file = &brokenBolt{logFile: real, fail: errors.New("input/output error")}
 	if err := s.StoreLogs(entries(3, 3)); err == nil {
 		t.Fatal("a failed write was acknowledged")
 	}
-	s.bolt = real
+	s.file = real
 	if err := s.StoreLogs(entries(3, 3)); err == nil {
 		t.Error("the store was used again after a failed write")
 	}

@@ -89,8 +89,8 @@ func TestLogThatIsCutIsNotTakenForAnOldCopy(t *testing.T) {
 		t.Fatal(err)
 	}
 	notes := []mark{s.marks.get()}
-	bolt := s.bolt
-	s.bolt = observedBolt{bolt, func() { notes = append(notes, s.marks.get()) }}
+	bolt := s.file
+	s.file = observedBolt{bolt, func() { notes = append(notes, s.marks.get()) }}
 	if err := s.DeleteRange(41, 50); err != nil {
 		t.Fatal(err)
 	}
@@ -113,13 +113,13 @@ func TestLogThatIsCutIsNotTakenForAnOldCopy(t *testing.T) {
 
 // observedBolt tells of each truncation before it is made.
 type observedBolt struct {
-	boltFile
+	logFile
 	truncated func()
 }
 
 func (b observedBolt) DeleteRange(lo, hi uint64) error {
 	b.truncated()
-	return b.boltFile.DeleteRange(lo, hi)
+	return b.logFile.DeleteRange(lo, hi)
 }
 
 // A log that cannot count its next incarnation must not be cut.
@@ -127,9 +127,9 @@ func TestLogIsNotCutBeforeThatIsOnDisk(t *testing.T) {
 	t.Parallel()
 	s, _ := openTestLog(t, t.TempDir(), func(error) {})
 	mustStore(t, s, entries(1, 50))
-	full := &brokenBolt{boltFile: s.bolt}
+	full := &brokenBolt{logFile: s.file}
 	full.failWrites(syscall.ENOSPC)
-	s.bolt = full
+	s.file = full
 	before := s.marks.get()
 	if err := s.DeleteRange(41, 50); !errors.Is(err, syscall.ENOSPC) {
 		t.Fatal(err)

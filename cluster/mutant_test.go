@@ -22,7 +22,7 @@ func choose(t *testing.T, name string) {
 func TestDefectOfTheLogsSyncShows(t *testing.T) {
 	choose(t, "nosync")
 	s, _ := openTestLog(t, t.TempDir(), func(error) {})
-	db, unsynced := s.bolt.(*boltLog).db, 0
+	db, unsynced := s.file.(*boltLog).db, 0
 	for i := uint64(1); i <= 64; i++ {
 		mustStore(t, s, entries(i, i))
 		if db.NoSync {

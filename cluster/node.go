@@ -250,7 +250,7 @@ func (n *Node) closeStores() error {
 		errs = append(errs, s.Close())
 	}
 	if n.logs != nil {
-		errs = append(errs, n.logs.bolt.Close())
+		errs = append(errs, n.logs.file.Close())
 	}
 	if n.lock != nil {
 		errs = append(errs, n.lock.Close())

@@ -11,7 +11,7 @@ import (
 // stableStore is raft's memory of terms and votes, in the file of the log: each
 // value with a checksum, and a stop at the first failure.
 type stableStore struct {
-	bolt boltFile
+	file logFile
 	path string
 	disk *disk
 
@@ -39,7 +39,7 @@ func (s *stableStore) check() error {
 }
 
 func (s *stableStore) read(key []byte) ([]byte, error) {
-	sealed, err := s.bolt.Get(key)
+	sealed, err := s.file.Get(key)
 	if err != nil {
 		return nil, err // raft compares the text of "not found"
 	}
@@ -48,7 +48,7 @@ func (s *stableStore) read(key []byte) ([]byte, error) {
 
 // Set implements raft.StableStore.
 func (s *stableStore) Set(key, value []byte) error {
-	err := s.disk.write(func() error { return s.bolt.Set(key, sealValue(key, value)) })
+	err := s.disk.write(func() error { return s.file.Set(key, sealValue(key, value)) })
 	if err != nil {
 		s.disk.failAndExit(fmt.Errorf("write %s to %s: %w", key, s.path, err))
 	}

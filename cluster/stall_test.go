@@ -19,8 +19,8 @@ func (c *testCluster) startBreakable(tn *testNode) *brokenBolt {
 		c.t.Fatal(err)
 	}
 	tn.Node = n
-	b := &brokenBolt{boltFile: n.logs.bolt}
-	n.logs.bolt, n.stable.bolt = b, b
+	b := &brokenBolt{logFile: n.logs.file}
+	n.logs.file, n.stable.file = b, b
 	if err := n.Start(); err != nil {
 		c.t.Fatal(err)
 	}

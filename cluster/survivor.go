@@ -114,7 +114,7 @@ func (s *survivor) leadsAlone(self Member) bool {
 func (s *survivor) readLog(snap snapshot.Meta) error {
 	path := filepath.Join(s.dir, logName)
 	err := s.openedLog(path, func(logs *logStore) error {
-		first, last, err := logBounds(logs.bolt)
+		first, last, err := logBounds(logs.file)
 		if err != nil {
 			return err
 		}
@@ -173,8 +173,8 @@ func (s *survivor) openedLog(path string, f func(*logStore) error) error {
 		return err
 	}
 	defer bolt.Close()
-	logs := &logStore{bolt: bolt, path: path}
-	if err := (&stableStore{bolt: bolt, path: path, marks: &logs.marks}).check(); err != nil {
+	logs := &logStore{file: bolt, path: path}
+	if err := (&stableStore{file: bolt, path: path, marks: &logs.marks}).check(); err != nil {
 		return err
 	}
 	s.term = logs.marks.current
@@ -184,7 +184,7 @@ func (s *survivor) openedLog(path string, f func(*logStore) error) error {
 // currentTermKey is raft's.
 const currentTermKey = "CurrentTerm"
 
-func logBounds(b boltFile) (first, last uint64, err error) {
+func logBounds(b logFile) (first, last uint64, err error) {
 	if first, err = b.FirstIndex(); err == nil {
 		last, err = b.LastIndex()
 	}

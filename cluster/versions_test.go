@@ -95,10 +95,10 @@ func TestNodeStopsBeforeItStoresAnEntryThatItDoesNotRead(t *testing.T) {
 		t.Error("it leads")
 	}
 	var l raft.Log
-	if err := old.logs.bolt.GetLog(last+1, &l); !errors.Is(err, raft.ErrLogNotFound) {
+	if err := old.logs.file.GetLog(last+1, &l); !errors.Is(err, raft.ErrLogNotFound) {
 		t.Errorf("the entry is in its log: %v", err)
 	}
-	if err := old.logs.bolt.GetLog(last, &l); err != nil {
+	if err := old.logs.file.GetLog(last, &l); err != nil {
 		t.Errorf("the entry before is not: %v", err)
 	}
 }
@@ -136,7 +136,7 @@ func TestNodeDoesNotStartWithWhatItDoesNotRead(t *testing.T) {
 			l.Data = inVersion(nextEntry, l.Data)
 			mustStore(t, s, []*raft.Log{&l})
 		}
-		if err := s.bolt.Close(); err != nil {
+		if err := s.file.Close(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -168,7 +168,7 @@ func TestNodeDoesNotStartWithWhatItDoesNotRead(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		s.bolt.Close()
+		s.file.Close()
 		refuses(t, tn, unknownEntry(first-1))
 	})
 	t.Run("entries that the snapshot holds are not needed", func(t *testing.T) {
@@ -239,7 +239,7 @@ type member struct {
 
 // leaderOf is a node, as far as it is needed here, that leads those members and reads own.
 func leaderOf(own versions, members ...member) *Node {
-	n := &Node{reads: own, raftID: "n0-00000000", clock: &movedClock{}, logs: &logStore{bolt: emptyLog{}, disk: newDisk(machineClock{}, nil)}}
+	n := &Node{reads: own, raftID: "n0-00000000", clock: &movedClock{}, logs: &logStore{file: emptyLog{}, disk: newDisk(machineClock{}, nil)}}
 	n.stored.Servers = []raft.Server{{ID: n.serverID()}}
 	for _, m := range members {
 		n.stored.Servers = append(n.stored.Servers, raft.Server{ID: raft.ServerID(m.id), Suffrage: raft.Nonvoter})
@@ -251,7 +251,7 @@ func leaderOf(own versions, members ...member) *Node {
 }
 
 // emptyLog is a log that holds nothing.
-type emptyLog struct{ boltFile }
+type emptyLog struct{ logFile }
 
 func (emptyLog) FirstIndex() (uint64, error) { return 0, nil }
 func (emptyLog) LastIndex() (uint64, error)  { return 0, nil }

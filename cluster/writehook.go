@@ -8,7 +8,7 @@ type WriteHook func(write func() error) error
 
 // around is the file with the hook around the writes that somebody waits for. Those
 // of a truncation are left as they are: locks are held.
-func (h WriteHook) around(f boltFile) boltFile {
+func (h WriteHook) around(f logFile) logFile {
 	if h == nil {
 		return f
 	}
@@ -16,7 +16,7 @@ func (h WriteHook) around(f boltFile) boltFile {
 }
 
 type hookedFile struct {
-	boltFile
+	logFile
 	hook WriteHook
 }
 
@@ -25,13 +25,13 @@ func (f hookedFile) StoreLog(l *raft.Log) error { return f.StoreLogs([]*raft.Log
 
 // StoreLogs implements raft.LogStore.
 func (f hookedFile) StoreLogs(logs []*raft.Log) error {
-	return f.hook(func() error { return f.boltFile.StoreLogs(logs) })
+	return f.hook(func() error { return f.logFile.StoreLogs(logs) })
 }
 
 // Set writes a value.
 func (f hookedFile) Set(key, value []byte) error {
 	if string(key) == incarnationKey {
-		return f.boltFile.Set(key, value)
+		return f.logFile.Set(key, value)
 	}
-	return f.hook(func() error { return f.boltFile.Set(key, value) })
+	return f.hook(func() error { return f.logFile.Set(key, value) })
 }
