@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -99,6 +100,7 @@ func newTestCluster(t testing.TB, n int, change ...func(*Config)) *testCluster {
 			Heartbeat: testHeartbeat, Election: testHeartbeat, Lease: testHeartbeat,
 			FoundingWait: time.Millisecond,
 			Version:      "test", Logger: testLogger(t, m.ID),
+			LogStore: testStore(),
 		}
 		for _, f := range change {
 			f(&cfg)
@@ -125,6 +127,10 @@ func (c *testCluster) add(cfg Config) *testNode {
 	c.mu.Unlock()
 	return tn
 }
+
+// testStore is the log store of tests that do not choose one: the default, or what the
+// environment says, so that all of them can be run with each.
+func testStore() string { return cmp.Or(os.Getenv("LIMITD_TEST_LOG_STORE"), StoreBolt) }
 
 func startTestCluster(t testing.TB, n int, change ...func(*Config)) *testCluster {
 	t.Helper()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"time"
 )
 
@@ -37,6 +38,7 @@ type Config struct {
 	Heartbeat, Election, Lease time.Duration // 1 s each
 	DiskStall                  time.Duration // 60 s: exit when a write takes longer
 	FoundingWait               time.Duration // 1.5 s: with one member, listen for members of a cluster before founding one
+	LogStore                   string        // StoreBolt (default) or StoreWal: what keeps the log
 	SnapshotInterval           time.Duration // 30 s
 	SnapshotThreshold          uint64        // 4096 entries
 	TrailingBytes              int64         // 256 MiB of log kept behind a snapshot
@@ -57,6 +59,7 @@ func (c Config) withDefaults() Config {
 		setDefault(d, time.Second)
 	}
 	setDefault(&c.DiskStall, time.Minute)
+	setDefault(&c.LogStore, StoreBolt)
 	setDefault(&c.FoundingWait, foundingWait)
 	setDefault(&c.SnapshotInterval, 30*time.Second)
 	setDefault(&c.SnapshotThreshold, 4096)
@@ -130,6 +133,9 @@ func (c Config) validate() error {
 	}
 	if c.Election < c.Heartbeat {
 		bad("raft.election: %s is shorter than raft.heartbeat, %s", c.Election, c.Heartbeat)
+	}
+	if !slices.Contains(LogStores, c.LogStore) {
+		bad("raft.log_store: %q is unknown: use %q or %q", c.LogStore, StoreBolt, StoreWal)
 	}
 	if c.DiskStall < c.Heartbeat {
 		bad("raft.disk_stall: %s is shorter than raft.heartbeat, %s", c.DiskStall, c.Heartbeat)

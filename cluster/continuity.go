@@ -14,23 +14,32 @@ import (
 
 // openLog opens and reads the log, and learns who this node is.
 func (n *Node) openLog(dir string) error {
-	path := filepath.Join(dir, logName)
-	if absent(path) {
-		if !absent(filepath.Join(dir, identityFile)) {
-			return damagedLog(path, errors.New("the file is missing, though this directory is a node's"))
-		}
-		if err := createBolt(dir); err != nil {
-			return err
-		}
-	}
-	opened, err := openBolt(path)
+	store := n.cfg.LogStore
+	made, named, err := checkStore(dir, store)
 	if err != nil {
 		return err
 	}
-	bolt := n.cfg.Write.around(opened)
-	n.logs = &logStore{file: bolt, path: path, disk: n.disk, onEntry: n.receipts.note, at: fsm.EntryTime, readable: fsm.CheckVersion}
+	path := logPath(dir, store)
+	if noLog(dir, store) {
+		if !absent(filepath.Join(dir, identityFile)) {
+			return damagedLog(path, errors.New("it is missing, though this directory is a node's"))
+		}
+		if err := writeStore(dir, store); err != nil {
+			return err
+		}
+		if err := createLog(dir, store); err != nil {
+			return err
+		}
+		named = true
+	}
+	opened, err := openLogOf(dir, store, false)
+	if err != nil {
+		return err
+	}
+	file := n.cfg.Write.around(opened)
+	n.logs = &logStore{file: file, path: path, step: deleteStep(store), disk: n.disk, onEntry: n.receipts.note, at: fsm.EntryTime, readable: fsm.CheckVersion}
 	n.logs.onConfiguration = func(index uint64, c raft.Configuration) { n.configs.noteStored(n.serverID(), index, c.Servers) }
-	n.stable = &stableStore{file: bolt, path: path, disk: n.disk, marks: &n.logs.marks}
+	n.stable = &stableStore{file: file, path: path, disk: n.disk, marks: &n.logs.marks}
 	if n.cache, err = raft.NewLogCache(cachedEntries, n.logs); err != nil {
 		return err
 	}
@@ -46,7 +55,27 @@ func (n *Node) openLog(dir string) error {
 	if n.raftID, _, err = loadIdentity(dir, n.cfg.ID); err != nil {
 		return err
 	}
-	return n.logs.scan()
+	if err := n.logs.scan(); err != nil {
+		return err
+	}
+	return n.nameStore(dir, made, named)
+}
+
+// nameStore writes which store keeps the log, if the directory does not say so.
+func (n *Node) nameStore(dir, made string, named bool) error {
+	for _, other := range LogStores {
+		if other != n.cfg.LogStore && present(logPath(dir, other)) {
+			n.log.Warn("a log that is not used takes room; `limitd migrate-log` was interrupted, or finds it out of place: run it again, with the node stopped, and it goes",
+				"unused", logPath(dir, other), "raft.log_store", n.cfg.LogStore)
+		}
+	}
+	if named {
+		return nil
+	}
+	if present(filepath.Join(dir, storeFile)) || made == StoreWal {
+		n.log.Warn("the file that names the log store is written anew, by what is there", "file", filepath.Join(dir, storeFile), "store", made)
+	}
+	return writeStore(dir, made)
 }
 
 // restoreIdentity writes an identity file that is missing or damaged anew: a whole

@@ -115,7 +115,7 @@ func TestMissingSnapshotFile(t *testing.T) {
 	}
 	_, n = oneStopped(t, true)
 	remove(t, n.snapshots().Path())
-	refuses(t, n, n.snapshots().Path(), logName, "is lost", mendsAlone)
+	refuses(t, n, n.snapshots().Path(), n.logs.path, "is lost", mendsAlone)
 }
 
 func TestDamagedSnapshotFile(t *testing.T) {
@@ -182,8 +182,10 @@ func TestStatusWhileADamagedSnapshotIsReplaced(t *testing.T) {
 func TestMissingLogIsRefused(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(path string){
-		"gone":  func(path string) { remove(t, path) },
-		"empty": func(path string) { rewrite(t, path, func([]byte) []byte { return nil }) },
+		"gone": func(path string) { putTree(t, path, nil) },
+		"empty": func(path string) {
+			putTree(t, path, map[string]string{map[bool]string{true: walMetaName}[strings.HasSuffix(path, walName)]: ""})
+		},
 	} {
 		_, n := oneStopped(t, false)
 		lose(n.logs.path)
@@ -367,22 +369,26 @@ func TestLateInstallKeepsAcknowledgedEntries(t *testing.T) {
 // A first start that is killed in the middle of making its files begins anew.
 func TestFirstStartThatWasKilled(t *testing.T) {
 	t.Parallel()
+	create := func(dir string) error {
+		return errors.Join(writeStore(dir, testStore()), createLog(dir, testStore()))
+	}
 	for name, leave := range map[string]func(dir string){
-		"with an empty log file":                 func(dir string) { write(t, filepath.Join(dir, logName), "") },
-		"in the middle of the log's first write": func(dir string) { write(t, filepath.Join(dir, logName+".new"), "half a page") },
+		"with an empty log file":                 func(dir string) { write(t, logPath(dir, StoreBolt), "") },
+		"in the middle of the log's first write": func(dir string) { write(t, logPath(dir, testStore())+".new", "half a page") },
+		"before the log":                         func(dir string) { writeStore(dir, testStore()) },
 		"before the identity": func(dir string) {
-			if err := createBolt(dir); err != nil {
+			if err := create(dir); err != nil {
 				t.Fatal(err)
 			}
 		},
 		"before the identity has its name": func(dir string) {
-			if err := createBolt(dir); err != nil {
+			if err := create(dir); err != nil {
 				t.Fatal(err)
 			}
 			write(t, filepath.Join(dir, identityFile+".tmp"), "limitd")
 		},
 		"before the snapshot file": func(dir string) {
-			if err := createBolt(dir); err != nil {
+			if err := create(dir); err != nil {
 				t.Fatal(err)
 			}
 			if _, _, err := loadIdentity(dir, "n1"); err != nil {
@@ -392,6 +398,9 @@ func TestFirstStartThatWasKilled(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newTestCluster(t, 1)
+			if name == "with an empty log file" {
+				c.nodes[0].cfg.LogStore = StoreBolt
+			}
 			leave(c.nodes[0].cfg.DataDir)
 			c.start(c.nodes[0])
 			put(t, c.leader(), "a")

@@ -25,7 +25,22 @@ func (tn *testNode) held(t *testing.T) held {
 	runtime.GC() // what the first one let go of by finalizers
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return held{int64(m.HeapAlloc), highWater(t, filepath.Join(tn.cfg.DataDir, logName)), highWater(t, tn.snapshots().Path())}
+	return held{int64(m.HeapAlloc), tn.logSize(t), highWater(t, tn.snapshots().Path())}
+}
+
+func (tn *testNode) logSize(t *testing.T) (size int64) {
+	path := logPath(tn.cfg.DataDir, tn.cfg.LogStore)
+	if tn.cfg.LogStore == StoreBolt {
+		return highWater(t, path)
+	}
+	for name := range dirContents(t, path) {
+		fi, err := os.Stat(filepath.Join(path, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		size += fi.Size()
+	}
+	return size
 }
 
 // highWater is the end of the last page that a bbolt file has in use, by the newer

@@ -102,6 +102,7 @@ func TestInstallOnAFullDiskSucceedsWhenThereIsRoom(t *testing.T) {
 	t.Parallel()
 	c := newTestCluster(t, 3, func(cfg *Config) { cfg.TrailingBytes = 1 })
 	victim := c.nodes[2]
+	victim.cfg.LogStore = StoreBolt // the other one needs room at each start
 	victim.cfg.DataDir = smallDisk(t, 32<<20)
 	var said logged
 	victim.cfg.Logger = slog.New(slog.NewTextHandler(&said, nil))

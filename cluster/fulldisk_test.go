@@ -68,7 +68,7 @@ func TestFullDiskUnderTheLogStopsTheNodeUntilThereIsRoom(t *testing.T) {
 			if who == "follower" {
 				victim = c.others(l)[0]
 			}
-			drain := fill(t, victim.logs.path)
+			drain := fill(t, victim.logFile(t))
 			if _, o := tryPut(l, "meanwhile"); who == "leader" && o != fsm.Unknown {
 				t.Errorf("a batch that found no room is %v, want unknown", o)
 			}
@@ -140,4 +140,14 @@ func TestFailedDiskUnderTheSnapshotFileStopsTheNode(t *testing.T) {
 	}
 	stopsBecause(t, victim, victim.snapshots().Path())
 	put(t, l, "after")
+}
+
+// logFile is the file to which the node writes its log.
+func (tn *testNode) logFile(t *testing.T) string {
+	t.Helper()
+	if tn.cfg.LogStore == StoreBolt {
+		return tn.logs.path
+	}
+	segments := segmentsOf(t, tn.cfg.DataDir)
+	return segments[len(segments)-1]
 }

@@ -30,8 +30,10 @@ type logFile interface {
 
 // createBolt makes the file without entries. It is made beside, so that it is
 // whole as soon as it has its name, wherever a first start is killed.
-func createBolt(dir string) error {
-	path, next := filepath.Join(dir, logName), filepath.Join(dir, logName+".new")
+func createBolt(dir string) error { return createBoltFile(dir, logName) }
+
+func createBoltFile(dir, name string) error {
+	path, next := filepath.Join(dir, name), filepath.Join(dir, name+".new")
 	if err := os.Remove(next); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("remove what an interrupted start left: %w", err)
 	}
@@ -124,5 +126,5 @@ func (s *logStore) scan() error {
 // absent says that a file is not there or holds nothing.
 func absent(path string) bool {
 	fi, err := os.Stat(path)
-	return err == nil && fi.Size() == 0 || errors.Is(err, os.ErrNotExist)
+	return err == nil && fi.Size() == 0 && !fi.IsDir() || errors.Is(err, os.ErrNotExist)
 }

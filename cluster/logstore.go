@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"sync"
@@ -20,6 +21,7 @@ const (
 type logStore struct {
 	file    logFile
 	path    string
+	step    uint64 // entries that are deleted at once, 0: deleteChunk
 	disk    *disk
 	onEntry func(at int64, term uint64) // an entry of ours of the current term, with its cluster time, reached the store
 
@@ -131,9 +133,10 @@ func (s *logStore) DeleteRange(lo, hi uint64) error {
 		_, err := s.measure()
 		return err
 	}
+	chunk := cmp.Or(s.step, deleteChunk)
 	if hi < last {
-		for ; lo <= hi; lo += deleteChunk {
-			if err := step(lo, min(hi, lo+deleteChunk-1)); err != nil {
+		for ; lo <= hi; lo += chunk {
+			if err := step(lo, min(hi, lo+chunk-1)); err != nil {
 				return err
 			}
 		}
@@ -144,8 +147,8 @@ func (s *logStore) DeleteRange(lo, hi uint64) error {
 	}
 	for end := hi; end >= lo; {
 		from := lo
-		if end-lo >= deleteChunk {
-			from = end - deleteChunk + 1
+		if end-lo >= chunk {
+			from = end - chunk + 1
 		}
 		if err := step(from, end); err != nil {
 			return err

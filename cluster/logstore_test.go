@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -17,19 +16,24 @@ import (
 // openTestLog opens a log store in dir, and fails the test if it cannot.
 func openTestLog(t *testing.T, dir string, onFail func(error)) (*logStore, *stableStore) {
 	t.Helper()
-	path := filepath.Join(dir, logName)
-	if absent(path) {
-		if err := createBolt(dir); err != nil {
+	return openTestLogOf(t, dir, StoreBolt, onFail)
+}
+
+func openTestLogOf(t *testing.T, dir, store string, onFail func(error)) (*logStore, *stableStore) {
+	t.Helper()
+	if noLog(dir, store) {
+		if err := createLog(dir, store); err != nil {
 			t.Fatal(err)
 		}
 	}
-	bolt, err := openBolt(path)
+	file, err := openLogOf(dir, store, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { bolt.Close() })
+	t.Cleanup(func() { file.Close() })
 	d := newDisk(machineClock{}, onFail)
-	return &logStore{file: bolt, path: path, disk: d, at: fsm.EntryTime}, &stableStore{file: bolt, path: path, disk: d}
+	path := logPath(dir, store)
+	return &logStore{file: file, path: path, step: deleteStep(store), disk: d, at: fsm.EntryTime}, &stableStore{file: file, path: path, disk: d}
 }
 
 func entries(from, to uint64) (logs []*raft.Log) {

@@ -145,22 +145,17 @@ func TestLogIsNotCutBeforeThatIsOnDisk(t *testing.T) {
 func staleFile(t *testing.T, c *testCluster, n *testNode, name string) {
 	t.Helper()
 	path := filepath.Join(n.cfg.DataDir, name)
-	old, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	old := treeOf(t, path)
 	c.start(n)
 	put(t, c.leader(), "after the copy")
 	n.Close()
-	if err := os.WriteFile(path, old, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	putTree(t, path, old)
 }
 
 func TestOldCopyOfTheLogIsRefused(t *testing.T) {
 	t.Parallel()
 	c, n := oneStopped(t, false)
-	staleFile(t, c, n, logName)
+	staleFile(t, c, n, logNames[n.cfg.LogStore])
 	for range 2 { // and the refusal leaves nothing that would let it in
 		refuses(t, n, n.logs.path, "old copy", "start 1 ", "start 2", mendsAlone)
 	}
@@ -175,15 +170,10 @@ func TestOldCopyOfTheSameStartIsRefused(t *testing.T) {
 	c, n := oneStopped(t, false)
 	c.start(n)
 	put(t, c.leader(), "before the copy")
-	old, err := os.ReadFile(n.logs.path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	old := treeOf(t, n.logs.path)
 	put(t, n, "after the copy")
 	n.Close()
-	if err := os.WriteFile(n.logs.path, old, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	putTree(t, n.logs.path, old)
 	refuses(t, n, n.logs.path, "old copy", "ends at entry", mendsAlone)
 }
 
@@ -198,7 +188,7 @@ func TestOldCopyOfTheSnapshotFile(t *testing.T) {
 
 	c, n = oneStopped(t, false)
 	staleFile(t, c, n, "snapshot.db")
-	changeLog(t, n.logs.path, func(b *boltLog) error {
+	changeLog(t, n, func(b logFile) error {
 		m, _ := n.snapshots().Meta()
 		return b.DeleteRange(1, m.Index+2)
 	})
@@ -258,7 +248,7 @@ func TestOldTermOrVoteIsRefused(t *testing.T) {
 	} {
 		t.Run(key, func(t *testing.T) {
 			_, n := oneStopped(t, false)
-			changeLog(t, n.logs.path, func(b *boltLog) error {
+			changeLog(t, n, func(b logFile) error {
 				return b.Set([]byte(key), sealValue([]byte(key), tc.value))
 			})
 			refuses(t, n, n.logs.path, "old copy", tc.want, mendsAlone)
@@ -266,9 +256,9 @@ func TestOldTermOrVoteIsRefused(t *testing.T) {
 	}
 }
 
-func changeLog(t *testing.T, path string, change func(*boltLog) error) {
+func changeLog(t *testing.T, n *testNode, change func(logFile) error) {
 	t.Helper()
-	b, err := openBolt(path)
+	b, err := openLogOf(n.cfg.DataDir, n.cfg.LogStore, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -283,22 +273,13 @@ func TestFilesOfTwoNodes(t *testing.T) {
 	t.Parallel()
 	_, a := oneStopped(t, false)
 	_, b := oneStopped(t, false)
-	for _, name := range []string{identityFile, logName, "snapshot.db"} {
+	for _, name := range []string{identityFile, logNames[a.cfg.LogStore], "snapshot.db"} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(a.cfg.DataDir, name)
-			own, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			rewrite(t, path, func([]byte) []byte {
-				other, err := os.ReadFile(filepath.Join(b.cfg.DataDir, name))
-				if err != nil {
-					t.Fatal(err)
-				}
-				return other
-			})
+			own := treeOf(t, path)
+			putTree(t, path, treeOf(t, filepath.Join(b.cfg.DataDir, name)))
 			refuses(t, a, a.cfg.DataDir, identityFile, a.raftID, b.raftID, mendsAlone)
-			rewrite(t, path, func([]byte) []byte { return own })
+			putTree(t, path, own)
 		})
 	}
 }

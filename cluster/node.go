@@ -109,6 +109,9 @@ func (n *Node) openStores() (err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("make data directory: %w", err)
 	}
+	if _, _, err := checkStore(dir, n.cfg.LogStore); err != nil {
+		return err
+	}
 	if n.lock, err = lockDir(dir); err != nil {
 		return err
 	}

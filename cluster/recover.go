@@ -166,10 +166,10 @@ func checkNodeDir(dataDir string) error {
 	if _, err := os.Stat(dataDir); err != nil {
 		return fmt.Errorf("data directory: %w", err)
 	}
-	for _, name := range []string{identityFile, logName, snapshotName, replacementFile} {
+	for _, name := range []string{identityFile, logName, walName, snapshotName, replacementFile} {
 		if _, err := os.Lstat(filepath.Join(dataDir, name)); err == nil {
 			return nil
 		}
 	}
-	return fmt.Errorf("data directory %s %w: name the directory in which %s, %s and %s of a surviving node are", dataDir, ErrNoNode, identityFile, logName, snapshotName)
+	return fmt.Errorf("data directory %s %w: name the directory in which %s, %s (or %s) and %s of a surviving node are", dataDir, ErrNoNode, identityFile, logName, walName, snapshotName)
 }

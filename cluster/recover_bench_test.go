@@ -47,7 +47,7 @@ func BenchmarkAMillionKeys(b *testing.B) {
 	b.Run("restore", func(b *testing.B) {
 		for range b.N {
 			os.RemoveAll(restored)
-			if _, err := RestoreDir(saved, restored, from); err != nil {
+			if _, err := RestoreDir(saved, restored, from, StoreBolt); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -26,8 +26,8 @@ const (
 )
 
 // replaced are the files of a node that an offline command makes anew, in the order in
-// which they are put in place: without a log the node does not start.
-var replaced = []string{identityFile, snapshotName, logName}
+// which they are put in place: without a log the node does not start. It has one log.
+var replaced = []string{identityFile, snapshotName, storeFile, walName, logName}
 
 // outdated are files that the new node does not need: how the old one came into its
 // cluster.

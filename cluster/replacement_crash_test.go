@@ -4,7 +4,6 @@ package cluster
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -33,8 +32,11 @@ func TestCrashChild(t *testing.T) {
 	}
 	self := Member{ID: "n1", Peer: os.Getenv(crashPeer)}
 	var err error
-	if file := os.Getenv(crashFile); file != "" {
-		_, err = RestoreDir(file, dir, self)
+	if to := os.Getenv(crashTo); to != "" {
+		copyBytes = 1
+		_, err = MigrateLog(dir, to)
+	} else if file := os.Getenv(crashFile); file != "" {
+		_, err = RestoreDir(file, dir, self, testStore())
 	} else {
 		_, err = Recover(dir, self)
 	}
@@ -69,7 +71,7 @@ var beforeReplacement = []string{"recover.copied", "commit.begin", "commit.put",
 
 // Where it does not start.
 var amidReplacement = []string{
-	"replace.noted", "replace.out=1", "replace.out=2", "replace.out=3", "replace.in=1", "replace.in=2", "replace.in=3", "replace.done",
+	"replace.noted", "replace.out=1", "replace.out=2", "replace.out=3", "replace.out=4", "replace.in=1", "replace.in=2", "replace.in=3", "replace.in=4", "replace.done",
 }
 
 func TestACrashOfARecoveryLeavesTheOldNodeOrOneThatIsFinished(t *testing.T) {
@@ -105,14 +107,7 @@ func TestACrashOfARecoveryLeavesTheOldNodeOrOneThatIsFinished(t *testing.T) {
 			}
 
 			r := recovered(t, n)
-			if files := slices.Sorted(maps.Keys(dirContents(t, dir))); len(files) != 2*len(replaced) {
-				t.Errorf("the directory holds %v", files)
-			}
-			for _, name := range replaced {
-				if b, err := os.ReadFile(filepath.Join(r.Backup, name)); err != nil || len(b) == 0 {
-					t.Errorf("%s is not in %s: %v", name, r.Backup, err)
-				}
-			}
+			wantReplaced(t, n, r.Backup, nil)
 			c.start(n)
 			c.leader()
 			if !has(n, "key3") || !has(n, "later") || n.FSM().State().Generation != 2 || n.raftID != r.NewRaftID || r.RaftID != stopped.raftID {
@@ -128,7 +123,7 @@ func TestACrashOfARestoreLeavesADirectoryThatDoesNotStart(t *testing.T) {
 	points := []string{
 		"create.built", "create.synced", "create.renamed", "create.dirsynced",
 		"install.begin", "install.batch", "install.built", "install.synced", "install.renamed", "install.dirsynced", "install.swapped", "install.hooked",
-		"restore.snapshot", "restore.log", "replace.noted", "replace.in=1", "replace.in=2", "replace.in=3", "replace.done",
+		"restore.snapshot", "restore.log", "replace.noted", "replace.in=1", "replace.in=2", "replace.in=3", "replace.in=4", "replace.done",
 	}
 	for _, point := range points {
 		t.Run(point, func(t *testing.T) {
@@ -138,7 +133,7 @@ func TestACrashOfARestoreLeavesADirectoryThatDoesNotStart(t *testing.T) {
 			if raftID, err := opens(t, n); err == nil || !strings.Contains(err.Error(), "remove what is in the directory") {
 				t.Errorf("a start finds %q, %v", raftID, err)
 			}
-			if _, err := RestoreDir(file, dir, n.member()); err == nil || !strings.Contains(err.Error(), "remove what is in the directory") {
+			if _, err := RestoreDir(file, dir, n.member(), n.cfg.LogStore); err == nil || !strings.Contains(err.Error(), "remove what is in the directory") {
 				t.Errorf("a second restore: %v", err)
 			}
 			if _, err := Recover(dir, n.member()); err == nil || !strings.Contains(err.Error(), "remove what is in the directory") {
@@ -151,12 +146,12 @@ func TestACrashOfARestoreLeavesADirectoryThatDoesNotStart(t *testing.T) {
 			for _, f := range left {
 				os.RemoveAll(filepath.Join(dir, f.Name()))
 			}
-			if _, err := RestoreDir(file, dir, n.member()); err != nil {
+			if _, err := RestoreDir(file, dir, n.member(), n.cfg.LogStore); err != nil {
 				t.Error(err)
 			}
 		})
 	}
-	nobodyForgets(t, slices.Concat(points, beforeReplacement, amidReplacement))
+	nobodyForgets(t, slices.Concat(points, beforeReplacement, amidReplacement, slices.Collect(maps.Keys(migrationPoints))))
 }
 
 // nobodyForgets wants each crash point of this package among those given.
@@ -182,8 +177,9 @@ func nobodyForgets(t *testing.T, tested []string) {
 func writeAll(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(fmt.Errorf("%s: %w", name, err))
+		to := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(to), 0o700), os.WriteFile(to, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

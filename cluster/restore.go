@@ -15,9 +15,10 @@ import (
 )
 
 // RestoreDir makes dataDir, which must not hold anything, the directory of the only
-// voter of a new cluster that starts with the state saved in file. Cluster time goes
-// on from the saved one, or from the wall clock of the first start if that is later.
-func RestoreDir(file, dataDir string, self Member) (Survey, error) {
+// voter of a new cluster that starts with the state saved in file, with the log store
+// that is named. Cluster time goes on from the saved one, or from the wall clock of the
+// first start if that is later.
+func RestoreDir(file, dataDir string, self Member, store string) (Survey, error) {
 	if err := checkEmpty(dataDir); err != nil {
 		return Survey{}, err
 	}
@@ -43,7 +44,7 @@ func RestoreDir(file, dataDir string, self Member) (Survey, error) {
 	if err := rep.write(dataDir); err != nil {
 		return Survey{}, err
 	}
-	s, err := restoreInto(saved, dataDir, rep)
+	s, err := restoreInto(saved, dataDir, rep, store)
 	if err != nil {
 		err = fmt.Errorf("restore %s into %s: %w", file, dataDir, err)
 		return Survey{}, errors.Join(err, os.RemoveAll(filepath.Join(dataDir, nextDir)), os.Remove(filepath.Join(dataDir, replacementFile)))
@@ -74,7 +75,7 @@ func checkEmpty(dir string) error {
 }
 
 // restoreInto builds the files of the new node in nextDir.
-func restoreInto(saved *os.File, dataDir string, rep *replacement) (Survey, error) {
+func restoreInto(saved *os.File, dataDir string, rep *replacement, store string) (Survey, error) {
 	next, err := makeNext(dataDir)
 	if err != nil {
 		return Survey{}, err
@@ -84,7 +85,7 @@ func restoreInto(saved *os.File, dataDir string, rep *replacement) (Survey, erro
 		return Survey{}, err
 	}
 	snapshot.Failpoint("restore.snapshot")
-	if err := makeLog(next, s.firstMark()); err != nil {
+	if err := makeLog(next, s.firstMark(), store); err != nil {
 		return Survey{}, err
 	}
 	snapshot.Failpoint("restore.log")

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -32,7 +33,7 @@ func restored(t *testing.T, path string, id string) (*testNode, Survey) {
 	n := c.nodes[0]
 	n.cfg.ID, n.cfg.Members[0].ID = id, id
 	n.cfg.DataDir = filepath.Join(n.cfg.DataDir, "new")
-	s, err := RestoreDir(path, n.cfg.DataDir, n.member())
+	s, err := RestoreDir(path, n.cfg.DataDir, n.member(), n.cfg.LogStore)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,8 +45,8 @@ func TestRestoredNodeIsANewClusterWithTheSavedState(t *testing.T) {
 	from, path := savedState(t)
 	was := from.FSM().State()
 	n, s := restored(t, path, "x1")
-	if names := dirContents(t, n.cfg.DataDir); len(names) != len(replaced) {
-		t.Errorf("the directory holds %d files", len(names))
+	if names := topNames(t, n.cfg.DataDir); !slices.Equal(names, replacedOf(n.cfg.LogStore)) {
+		t.Errorf("the directory holds %v", names)
 	}
 	n.clock.wall.Add(int64(time.Hour)) // it may have been saved long ago
 	n.cluster.start(n)
@@ -103,11 +104,11 @@ func TestRestoreTakesWholeFilesAndNewDirectoriesOnly(t *testing.T) {
 	os.WriteFile(flipped, whole, 0o600)
 	for file, word := range map[string]string{cut: "ends after", flipped: "checksum", filepath.Join(t.TempDir(), "gone"): "no such file"} {
 		dir := filepath.Join(t.TempDir(), "new")
-		_, err := RestoreDir(file, dir, self)
+		_, err := RestoreDir(file, dir, self, StoreBolt)
 		if err == nil || !strings.Contains(err.Error(), file) || !strings.Contains(err.Error(), word) {
 			t.Errorf("%v; want %q", err, word)
 		}
-		if _, err := RestoreDir(path, dir, self); err != nil {
+		if _, err := RestoreDir(path, dir, self, StoreBolt); err != nil {
 			t.Errorf("after that, a whole file: %v", err)
 		}
 	}
@@ -117,7 +118,7 @@ func TestRestoreTakesWholeFilesAndNewDirectoriesOnly(t *testing.T) {
 	running := from.cfg.DataDir
 	for _, dir := range []string{used, running} {
 		before := dirContents(t, dir)
-		if _, err := RestoreDir(path, dir, self); err == nil || !strings.Contains(err.Error(), dir+" is not empty") {
+		if _, err := RestoreDir(path, dir, self, StoreBolt); err == nil || !strings.Contains(err.Error(), dir+" is not empty") {
 			t.Error(err)
 		}
 		if after := dirContents(t, dir); !maps.Equal(before, after) {

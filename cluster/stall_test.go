@@ -61,7 +61,7 @@ func TestOthersElectWhenTheLeadersDiskHangs(t *testing.T) {
 	}
 	l.runFor(4 * time.Second)
 	eventually(t, "the node to stop", func() bool { return l.fatalReason() != nil })
-	if err := l.fatalReason().Error(); !strings.Contains(err, "raft.disk_stall") || !strings.Contains(err, logName) {
+	if err := l.fatalReason().Error(); !strings.Contains(err, "raft.disk_stall") || !strings.Contains(err, l.logs.path) {
 		t.Errorf("the reason names neither key nor file: %s", err)
 	}
 	if o := <-outcome; o != fsm.Unknown {

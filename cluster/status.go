@@ -28,6 +28,7 @@ type Status struct {
 
 	WritesEntry uint8 // newest version of the entry that all members read; a leader writes it
 
+	LogStore     string        // that keeps the log
 	LogWrites    uint64        // since the start
 	LogWriteP99  time.Duration // upper bound, of those
 	BoundedClock uint64        // how often a clock by which this node leads, or was to lead, was more than 400 days ahead
@@ -49,6 +50,7 @@ func (n *Node) Status() Status {
 		DiskFree: n.diskFree.Load(), DiskLow: n.DiskLow(),
 		Ready:        touch,
 		BoundedClock: n.boundedBases.Load(),
+		LogStore:     n.cfg.LogStore,
 		WritesEntry:  n.writes().entry,
 	}
 	if id := st.ClusterID; id != [16]byte{} {

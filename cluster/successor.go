@@ -37,7 +37,7 @@ func (s *survivor) succeed(rep *replacement) error {
 	if err := s.compare(next); err != nil {
 		return err
 	}
-	if err := makeLog(next, m); err != nil {
+	if err := makeLog(next, m, s.store); err != nil {
 		return err
 	}
 	snapshot.Failpoint("recover.log")
@@ -98,18 +98,19 @@ func (s *survivor) compare(next string) error {
 	return err
 }
 
-// makeLog makes, in next, the empty log of the node of m, and its identity.
-func makeLog(next string, m mark) error {
-	if err := createBolt(next); err != nil {
+// makeLog makes, in next, the empty log of the node of m, in the store, and its
+// identity.
+func makeLog(next string, m mark, store string) error {
+	if err := errors.Join(writeStore(next, store), createLog(next, store)); err != nil {
 		return err
 	}
-	bolt, err := openBolt(filepath.Join(next, logName))
+	file, err := openLogOf(next, store, false)
 	if err != nil {
 		return err
 	}
-	set := func(key string, value []byte) error { return bolt.Set([]byte(key), sealValue([]byte(key), value)) }
+	set := func(key string, value []byte) error { return file.Set([]byte(key), sealValue([]byte(key), value)) }
 	err = errors.Join(set(currentTermKey, binary.BigEndian.AppendUint64(nil, m.current)), set(incarnationKey, m.appendIncarnation(nil)))
-	if err = errors.Join(err, bolt.Close()); err != nil {
+	if err = errors.Join(err, file.Close()); err != nil {
 		return err
 	}
 	return writeIdentity(filepath.Join(next, identityFile), m.raftID)

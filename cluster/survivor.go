@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -22,6 +23,7 @@ const snapshotName = snapshot.FileName
 type survivor struct {
 	Survey
 	dir   string
+	store string // that keeps its log
 	state *fsm.FSM
 	term  uint64 // the newest that the node knew of
 
@@ -33,6 +35,10 @@ type survivor struct {
 func readSurvivor(dir string) (*survivor, error) {
 	s := &survivor{dir: dir, state: fsm.New(nil)}
 	var err error
+	if s.store, _, err = madeWith(dir); err != nil {
+		return nil, err
+	}
+	s.store = cmp.Or(s.store, StoreBolt)
 	if s.RaftID, err = readIdentity(dir); err != nil {
 		return nil, err
 	}
@@ -83,7 +89,7 @@ func (s *survivor) readSnapshot() (m snapshot.Meta, err error) {
 		err = s.state.Restore(r)
 	}
 	if errors.Is(err, snapshot.ErrDamaged) {
-		return m, fmt.Errorf("%w; if %s reaches back to the first entry, the state can do without this file: move it away and try again; else %s", err, logName, otherSource)
+		return m, fmt.Errorf("%w; if %s reaches back to the first entry, the state can do without this file: move it away and try again; else %s", err, logNames[s.store], otherSource)
 	}
 	if err != nil {
 		return m, fmt.Errorf("%w: %s", err, otherSource)
@@ -112,7 +118,7 @@ func (s *survivor) leadsAlone(self Member) bool {
 
 // readLog checks the whole log and applies what comes after the snapshot.
 func (s *survivor) readLog(snap snapshot.Meta) error {
-	path := filepath.Join(s.dir, logName)
+	path := logPath(s.dir, s.store)
 	err := s.openedLog(path, func(logs *logStore) error {
 		first, last, err := logBounds(logs.file)
 		if err != nil {
@@ -168,13 +174,13 @@ func (s *survivor) checkNote(logs *logStore, last uint64) error {
 
 // openedLog opens the file at path for reading, takes the term out of it and runs f.
 func (s *survivor) openedLog(path string, f func(*logStore) error) error {
-	bolt, err := openLogFile(path, true)
+	file, err := openLogOf(s.dir, s.store, true)
 	if err != nil {
 		return err
 	}
-	defer bolt.Close()
-	logs := &logStore{file: bolt, path: path}
-	if err := (&stableStore{file: bolt, path: path, marks: &logs.marks}).check(); err != nil {
+	defer file.Close()
+	logs := &logStore{file: file, path: path}
+	if err := (&stableStore{file: file, path: path, marks: &logs.marks}).check(); err != nil {
 		return err
 	}
 	s.term = logs.marks.current

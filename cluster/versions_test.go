@@ -123,19 +123,27 @@ func TestNodeDoesNotStartWithWhatItDoesNotRead(t *testing.T) {
 		return tn, last
 	}
 	rewrite := func(t *testing.T, tn *testNode, from, to uint64) {
-		s, _ := openTestLog(t, tn.cfg.DataDir, func(err error) { t.Error(err) })
+		s, _ := openTestLogOf(t, tn.cfg.DataDir, tn.cfg.LogStore, func(err error) { t.Error(err) })
+		last, err := s.LastIndex()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var logs []*raft.Log
 		for i := from; i <= to; i++ {
 			l := raft.Log{Index: i, Term: 2, Type: raft.LogCommand, Data: fsm.AppendEntry(nil, fsm.Turn{Term: 2, At: 1}, nil)}
 			var have raft.Log
 			if err := s.read(i, &have); err == nil {
-				if have.Type != raft.LogCommand {
-					continue
-				}
 				l = have
 			}
-			l.Data = inVersion(nextEntry, l.Data)
-			mustStore(t, s, []*raft.Log{&l})
+			if l.Type == raft.LogCommand {
+				l.Data = inVersion(nextEntry, l.Data)
+			}
+			logs = append(logs, &l)
 		}
+		if err := s.file.DeleteRange(from, last); err != nil {
+			t.Fatal(err)
+		}
+		mustStore(t, s, logs)
 		if err := s.file.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -161,7 +169,7 @@ func TestNodeDoesNotStartWithWhatItDoesNotRead(t *testing.T) {
 	t.Run("every entry of the log", func(t *testing.T) {
 		tn, last := stopped(t, false)
 		rewrite(t, tn, 1, last)
-		s, _ := openTestLog(t, tn.cfg.DataDir, func(err error) { t.Error(err) })
+		s, _ := openTestLogOf(t, tn.cfg.DataDir, tn.cfg.LogStore, func(err error) { t.Error(err) })
 		first := uint64(1)
 		for l := (raft.Log{}); l.Type != raft.LogCommand || l.Index == 0; first++ {
 			if err := s.read(first, &l); err != nil {

@@ -162,6 +162,7 @@ func infoRaft(s *Server, w *infoWriter) {
 	w.field("ready", oneIf(st.Ready))
 	w.field("disk_free", st.DiskFree)
 	w.field("disk_low", oneIf(st.DiskLow))
+	w.field("raft_log_store", st.LogStore)
 	w.field("raft_log_writes", st.LogWrites)
 	w.field("raft_log_write_p99_usec", st.LogWriteP99.Microseconds())
 	w.field("clock_bounded", st.BoundedClock)

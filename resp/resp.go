@@ -108,6 +108,7 @@ type Status struct {
 	Ready                bool  // this node answers
 	Loading              bool  // the state is still being loaded
 
+	LogStore     string        // that keeps the log: bolt or wal
 	LogWrites    uint64        // synced writes of log, term and vote since the start
 	LogWriteP99  time.Duration // upper bound, of those
 	BoundedClock uint64        // leaderships here whose clock was too far ahead to be believed

@@ -40,6 +40,7 @@ func (a admin) Status() resp.Status {
 		Loading:    a.loading(),
 
 		WritesEntry:  s.WritesEntry,
+		LogStore:     s.LogStore,
 		LogWrites:    s.LogWrites,
 		LogWriteP99:  s.LogWriteP99,
 		BoundedClock: s.BoundedClock,

@@ -3,11 +3,13 @@ package main
 import (
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"limitd/algo"
+	"limitd/cluster"
 	"limitd/fsm"
 )
 
@@ -103,12 +105,8 @@ func (c *Config) validateRaft(es *KeyErrors) {
 	if r.Lease > r.Heartbeat {
 		es.add("raft.lease", "%v is above raft.heartbeat (%v)", r.Lease, r.Heartbeat)
 	}
-	switch r.LogStore {
-	case "bolt":
-	case "wal":
-		es.add("raft.log_store", `"wal" is not supported by this version yet: use "bolt"`)
-	default:
-		es.add("raft.log_store", `%q is unknown: use "bolt"`, r.LogStore)
+	if !slices.Contains(cluster.LogStores, r.LogStore) {
+		es.add("raft.log_store", `%q is unknown: use "bolt" or "wal"`, r.LogStore)
 	}
 	atLeast(es, "raft.disk_stall", r.DiskStall, time.Second)
 }

@@ -44,7 +44,7 @@ func TestReadmeHasEachVerb(t *testing.T) {
 		verbs[c.Name()] = true
 	}
 	shown := map[string]bool{"serve": true, "local": true, "config": true, "version": true} // elsewhere in it
-	for _, m := range regexp.MustCompile("`limitd ([a-z]+)").FindAllStringSubmatch(table, -1) {
+	for _, m := range regexp.MustCompile("`limitd ([a-z-]+)").FindAllStringSubmatch(table, -1) {
 		if !verbs[m[1]] && m[1] != "completion" {
 			t.Errorf("README.md has limitd %s, which does not exist", m[1])
 		}

@@ -25,6 +25,7 @@ func (s *server) clusterConfig(cfg Config, self NodeConfig, join joining) cluste
 		Election:          time.Duration(cfg.Raft.Election),
 		Lease:             time.Duration(cfg.Raft.Lease),
 		DiskStall:         time.Duration(cfg.Raft.DiskStall),
+		LogStore:          cfg.Raft.LogStore,
 		SnapshotInterval:  30 * time.Second,
 		SnapshotThreshold: 4096,
 		TrailingBytes:     256 << 20,

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,7 +15,7 @@ import (
 
 // restoreFlags are the flags of `limitd snapshot restore`.
 type restoreFlags struct {
-	dataDir, node, config, peerListen string
+	dataDir, node, config, peerListen, store string
 }
 
 func newSnapshotRestore(c *client) *cobra.Command {
@@ -35,6 +37,7 @@ empty directories. What was admitted after the state was saved is forgotten.`,
 	cmd.Flags().StringVar(&f.node, "node", "", "`ID` of the node")
 	cmd.Flags().StringVar(&f.config, "config", "", "configuration `FILE` (TOML) that lists the node")
 	cmd.Flags().StringVar(&f.peerListen, "peer-listen", "127.0.0.1:7380", "`ADDRESS` for other nodes, without --config")
+	cmd.Flags().StringVar(&f.store, "log-store", "", "log `STORE`: bolt or wal (default: raft.log_store of --config, or bolt)")
 	cmd.MarkFlagsMutuallyExclusive("config", "peer-listen")
 	for _, name := range []string{"data-dir", "node"} {
 		_ = cmd.MarkFlagRequired(name)
@@ -43,11 +46,11 @@ empty directories. What was admitted after the state was saved is forgotten.`,
 }
 
 func (f restoreFlags) run(out io.Writer, file string, json bool) error {
-	self, next, err := f.resolve()
+	self, store, next, err := f.resolve()
 	if err != nil {
 		return err
 	}
-	s, err := cluster.RestoreDir(file, f.dataDir, self)
+	s, err := cluster.RestoreDir(file, f.dataDir, self, store)
 	if err != nil {
 		return err
 	}
@@ -70,29 +73,32 @@ func (f restoreFlags) run(out io.Writer, file string, json bool) error {
 	return err
 }
 
-// resolve is the node as it will be started, and the lines that start it and the others.
-func (f restoreFlags) resolve() (self cluster.Member, next string, err error) {
+// resolve is the node as it will be started, its log store, and the lines that start it and the others.
+func (f restoreFlags) resolve() (self cluster.Member, store, next string, err error) {
+	if f.store != "" && !slices.Contains(cluster.LogStores, f.store) {
+		return self, "", "", fmt.Errorf("--log-store: %q is unknown: use bolt or wal", f.store)
+	}
 	if f.config == "" {
 		if err := checkNodeID(f.node); err != nil {
-			return self, "", fmt.Errorf("--node: %w", err)
+			return self, "", "", fmt.Errorf("--node: %w", err)
 		}
 		loopback, err := checkAddress(f.peerListen)
 		if err == nil && !loopback {
 			err = fmt.Errorf("%s is beyond loopback: list the node in a file with peers.insecure = true, and give that with --config", f.peerListen)
 		}
 		if err != nil {
-			return self, "", fmt.Errorf("--peer-listen: %w", err)
+			return self, "", "", fmt.Errorf("--peer-listen: %w", err)
 		}
 		next = fmt.Sprintf("Start it, with --listen ADDRESS unless that is %s:\n  limitd serve --node %s --peer-listen %s --data-dir %s\n", "127.0.0.1:6380", f.node, f.peerListen, f.dataDir)
-		return cluster.Member{ID: f.node, Peer: f.peerListen}, next, nil
+		return cluster.Member{ID: f.node, Peer: f.peerListen}, cmp.Or(f.store, cluster.StoreBolt), next, nil
 	}
 	cfg, err := LoadConfig(f.config)
 	if err != nil {
-		return self, "", err
+		return self, "", "", err
 	}
 	n, ok := cfg.Node(f.node)
 	if !ok {
-		return self, "", fmt.Errorf("--node %s is not in %s", f.node, f.config)
+		return self, "", "", fmt.Errorf("--node %s is not in %s", f.node, f.config)
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "Start it:\n  %s\n", serveLine(f.config, n, f.dataDir))
@@ -104,5 +110,5 @@ func (f restoreFlags) resolve() (self cluster.Member, next string, err error) {
 			fmt.Fprintf(&b, "  %s --join %s\n", serveLine(f.config, o, o.Data), n.RESP)
 		}
 	}
-	return cluster.Member{ID: n.ID, Resp: n.RESP, Peer: n.Peer}, b.String(), nil
+	return cluster.Member{ID: n.ID, Resp: n.RESP, Peer: n.Peer}, cmp.Or(f.store, cfg.Raft.LogStore), b.String(), nil
 }

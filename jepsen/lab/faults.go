@@ -59,7 +59,7 @@ func (n *node) Inject(spec string) error {
 		return err
 	}
 	call, _, _ := strings.Cut(spec, ":")
-	t, err := attach(p.cmd.Process.Pid, filepath.Join(n.Data(), "raft.db"), call, spec)
+	t, err := attach(p.cmd.Process.Pid, n.raftLog(), call, spec)
 	if err != nil {
 		return err
 	}
@@ -67,6 +67,15 @@ func (n *node) Inject(spec string) error {
 	n.tracer = t
 	n.mu.Unlock()
 	return nil
+}
+
+// raftLog is the file to which the node writes its log.
+func (n *node) raftLog() string {
+	segments, _ := filepath.Glob(filepath.Join(n.Data(), "raft.wal", "*.wal")) // in order; none: the other store
+	if len(segments) > 0 {
+		return segments[len(segments)-1]
+	}
+	return filepath.Join(n.Data(), "raft.db")
 }
 
 // let ends what Inject began.

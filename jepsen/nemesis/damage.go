@@ -39,6 +39,7 @@ func damaging(how string) func(context.Context, *Env) error {
 			if err := n.Kill(); err != nil {
 				return err
 			}
+			file := ofStore(n.Data(), file, seed)
 			var err error
 			if how == "old" {
 				err = e.putBack(ctx, n, file)
@@ -56,6 +57,17 @@ func damaging(how string) func(context.Context, *Env) error {
 			return nil
 		})
 	}
+}
+
+// ofStore is what a node keeps its log in, if file is raft.db and it has another store:
+// the file that names the segments, or one of them.
+func ofStore(data, file string, seed uint64) string {
+	names, _ := filepath.Glob(filepath.Join(data, "raft.wal", "*"))
+	if file != "raft.db" || len(names) == 0 {
+		return file
+	}
+	file, _ = filepath.Rel(data, names[seed%uint64(len(names))])
+	return file
 }
 
 // putBack lets a node run on for a while, and replaces a file by what it was before.

@@ -36,6 +36,10 @@ func (o Options) WantsOlder() bool {
 // is none is a reason to skip what needs it, which it notes; but not if one was asked for.
 func (o *Options) FindOlder(dir string) error {
 	asked := o.From != "" || o.Previous != ""
+	if !asked && o.Store != "" {
+		o.NoPrevious = "an older limitd may not know the log store that is asked for; -from names one that does"
+		return nil
+	}
 	err := o.findOlder(dir)
 	if err != nil && !asked {
 		o.NoPrevious, err = err.Error(), nil

@@ -26,7 +26,8 @@ type Options struct {
 	Rate    float64           `json:"rate"` // operations per second
 	Slow    bool              `json:"slow,omitempty"`
 	Proxy   bool              `json:"proxy,omitempty"`
-	Tags    string            `json:"tags,omitempty"` // of the binary that is built
+	Store   string            `json:"log_store,omitempty"` // raft.log_store of the nodes; empty: the default
+	Tags    string            `json:"tags,omitempty"`      // of the binary that is built
 	Binary  string            `json:"binary,omitempty"`
 	Env     map[string]string `json:"env,omitempty"` // of the nodes
 
@@ -51,6 +52,7 @@ func (o Options) Validate() error {
 	need(o.Time > 0, "-time must be above 0, not %v", o.Time)
 	need(o.Nodes == 1 || o.Nodes == 3 || o.Nodes == 5, "-nodes must be 1, 3 or 5, not %d", o.Nodes)
 	need(o.Nodes > 1 || o.Nemeses == "none", "-nodes 1 goes with -nemesis none only")
+	need(slices.Contains([]string{"", "bolt", "wal"}, o.Store), "-log-store must be bolt or wal, not %q", o.Store)
 	need(o.Workers > 0, "-workers must be above 0, not %d", o.Workers)
 	need(o.Rate > 0, "-rate must be above 0, in operations per second, not %v", o.Rate)
 	return errors.Join(all...)
@@ -66,6 +68,9 @@ func (o Options) replay() string {
 	if o.Proxy {
 		line += " -proxy"
 	}
+	if o.Store != "" {
+		line += " -log-store " + o.Store
+	}
 	if o.Tags != "" {
 		line += " -tags " + o.Tags
 	}
@@ -76,6 +81,14 @@ func (o Options) replay() string {
 		line += fmt.Sprintf(" -env %s=%s", name, o.Env[name])
 	}
 	return line
+}
+
+// settings are the nodes' configuration.
+func (o Options) settings() string {
+	if o.Store == "" {
+		return settings
+	}
+	return fmt.Sprintf("[raft]\nlog_store = %q\n%s", o.Store, strings.TrimPrefix(settings, "[raft]\n"))
 }
 
 // previous says of which commit the older binary is, if the run has one.

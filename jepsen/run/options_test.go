@@ -27,8 +27,8 @@ func TestEachProfileIsValid(t *testing.T) {
 }
 
 func TestAllThatIsWrongIsSaid(t *testing.T) {
-	err := Options{Nemeses: "nonsense", Nodes: 2}.Validate()
-	for _, want := range []string{"-nemesis", "-time", "-nodes", "-workers", "-rate"} {
+	err := Options{Nemeses: "nonsense", Nodes: 2, Store: "rocks"}.Validate()
+	for _, want := range []string{"-nemesis", "-time", "-nodes", "-log-store", "-workers", "-rate"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("no %s in %v", want, err)
 		}
@@ -38,7 +38,7 @@ func TestAllThatIsWrongIsSaid(t *testing.T) {
 // What a replay would leave out would make another run.
 func TestOptionsSurviveTheirFile(t *testing.T) {
 	o := Options{Seed: 1 << 63, Profile: "p", Nemeses: "pause", Time: time.Second, Nodes: 5, Workers: 7, Rate: 12.5, Slow: true, Proxy: true,
-		Tags: "mutant", Binary: "b", From: "c0ffee", Previous: "p", Env: map[string]string{"A": "b"}}
+		Store: "wal", Tags: "mutant", Binary: "b", From: "c0ffee", Previous: "p", Env: map[string]string{"A": "b"}}
 	b, err := json.Marshal(o)
 	if err != nil {
 		t.Fatal(err)
@@ -47,7 +47,7 @@ func TestOptionsSurviveTheirFile(t *testing.T) {
 	if err := json.Unmarshal(b, &got); err != nil || !reflect.DeepEqual(got, o) {
 		t.Errorf("%v: %+v, want %+v", err, got, o)
 	}
-	for _, want := range []string{"-seed 9223372036854775808", "-profile p", "-nemesis pause", "-time 1s", "-nodes 5", "-workers 7", "-rate 12.5", "-slow", "-proxy", "-tags mutant", "-from c0ffee", "-env A=b"} {
+	for _, want := range []string{"-seed 9223372036854775808", "-profile p", "-nemesis pause", "-time 1s", "-nodes 5", "-workers 7", "-rate 12.5", "-slow", "-proxy", "-log-store wal", "-tags mutant", "-from c0ffee", "-env A=b"} {
 		if !strings.Contains(o.replay()+" ", " "+want+" ") {
 			t.Errorf("no %q in %s", want, o.replay())
 		}

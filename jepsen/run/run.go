@@ -72,7 +72,7 @@ func Run(o Options) (err error) {
 	}
 	r := &runner{o: o}
 	r.lab, err = lab.Open(lab.Options{
-		Dir: o.Dir, Seed: o.Seed, Nodes: o.Nodes, Spare: spares(o.Nodes), Settings: settings, Env: o.Env, Binary: o.Binary,
+		Dir: o.Dir, Seed: o.Seed, Nodes: o.Nodes, Spare: spares(o.Nodes), Settings: o.settings(), Env: o.Env, Binary: o.Binary,
 		Older: o.Previous, NoOlder: o.NoPrevious,
 		Slow: o.Slow, Proxy: o.Proxy, Clocks: true, Disks: !o.Proxy})
 	if err != nil {
@@ -81,7 +81,7 @@ func Run(o Options) (err error) {
 	defer func() { err = errors.Join(err, r.lab.Close()) }()
 	meta := history.Run{
 		Seed: o.Seed, Profile: o.Profile, Commit: commit(), Mode: "netns", HeartbeatNS: int64(heartbeat), IDTTLNS: int64(idTTL),
-		Started: time.Now().UTC().Format(time.RFC3339), Settings: settings, Replay: o.replay(), Gates: o.gates(),
+		Started: time.Now().UTC().Format(time.RFC3339), Settings: o.settings(), Replay: o.replay(), Gates: o.gates(),
 		Previous: o.previous(),
 	}
 	if o.Proxy {

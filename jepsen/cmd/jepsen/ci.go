@@ -21,6 +21,7 @@ const ciMutants = "tat-rounded-to-ms,takeall-partial"
 func ciVerb(args []string) (int, error) {
 	f := flag.NewFlagSet("ci", flag.ContinueOnError)
 	mutants := f.String("mutant", ciMutants, "defects to find: see selftest")
+	store := f.String("log-store", "", "of the nodes: bolt or wal; default: the nodes' default")
 	if err := flags(f, args, 0); err != nil {
 		return unknown, err
 	}
@@ -39,10 +40,10 @@ func ciVerb(args []string) (int, error) {
 		if i == int(today%uint64(len(run.CI))) {
 			seed = today
 		}
-		code, late, err := ciRun(filepath.Join(dir, profile), binary, profile, seed)
+		code, late, err := ciRun(filepath.Join(dir, profile), binary, profile, *store, seed)
 		if err == nil && code != valid && late {
 			fmt.Println("nothing was wrong but that it was late, as on a machine that others use too: once more")
-			code, _, err = ciRun(filepath.Join(dir, profile+"-again"), binary, profile, seed)
+			code, _, err = ciRun(filepath.Join(dir, profile+"-again"), binary, profile, *store, seed)
 		}
 		if err != nil {
 			return unknown, err
@@ -61,8 +62,8 @@ func ciVerb(args []string) (int, error) {
 
 // ciRun makes one run and prints what came of it. late says that the only check that is
 // not valid is the one of availability.
-func ciRun(dir, binary, profile string, seed uint64) (code int, late bool, err error) {
-	code, err = child(dir, "run", "-dir", dir, "-binary", binary, "-profile", profile, "-seed", fmt.Sprint(seed))
+func ciRun(dir, binary, profile, store string, seed uint64) (code int, late bool, err error) {
+	code, err = child(dir, "run", "-dir", dir, "-binary", binary, "-profile", profile, "-log-store", store, "-seed", fmt.Sprint(seed))
 	if err != nil {
 		return unknown, false, err
 	}

@@ -42,6 +42,7 @@ func runOptions(args []string) (run.Options, error) {
 	f.Float64Var(&o.Rate, "rate", o.Rate, "operations per second")
 	f.BoolVar(&o.Slow, "slow", o.Slow, "links can be slow, lossy and narrow")
 	f.BoolVar(&o.Proxy, "proxy", o.Proxy, "no namespaces and no root: TCP proxies on loopback")
+	f.StringVar(&o.Store, "log-store", o.Store, "of the nodes: bolt or wal; default: the nodes' default")
 	f.StringVar(&o.Binary, "binary", "", "limitd, built by jepsen; default: build it")
 	f.StringVar(&o.Tags, "tags", "", "build tags of the binary")
 	f.StringVar(&o.From, "from", "", "commit that upgrade and downgrade take for the older one; default: the newest that makes another binary")

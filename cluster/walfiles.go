@@ -1,0 +1,115 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/hashicorp/raft-wal/segment"
+	"github.com/hashicorp/raft-wal/types"
+	"golang.org/x/sys/unix"
+)
+
+// walFiles are the files of the segments as raft-wal uses them. A failure of what it
+// does in the background, and only logs, is told.
+type walFiles struct{ failed func(error) }
+
+var _ types.VFS = walFiles{}
+
+// ListDir implements types.VFS.
+func (walFiles) ListDir(dir string) (names []string, err error) {
+	files, err := os.ReadDir(dir)
+	for _, f := range files {
+		names = append(names, f.Name())
+	}
+	return names, err
+}
+
+// Create implements types.VFS. The file is there: it was made before its name was
+// written to the meta data.
+func (v walFiles) Create(dir, name string, _ uint64) (types.WritableFile, error) {
+	f, err := v.OpenWriter(dir, name)
+	if err != nil {
+		v.failed(err)
+	}
+	return f, err
+}
+
+// Delete implements types.VFS.
+func (v walFiles) Delete(dir, name string) error {
+	err := os.Remove(filepath.Join(dir, name))
+	if err == nil {
+		err = syncDir(dir)
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		v.failed(err)
+	}
+	return err
+}
+
+// OpenReader implements types.VFS.
+func (walFiles) OpenReader(dir, name string) (types.ReadableFile, error) {
+	return os.Open(filepath.Join(dir, name))
+}
+
+// OpenWriter implements types.VFS.
+func (walFiles) OpenWriter(dir, name string) (types.WritableFile, error) {
+	f, err := os.OpenFile(filepath.Join(dir, name), os.O_RDWR, 0)
+	if err != nil {
+		return nil, err
+	}
+	return walFile{f}, nil
+}
+
+// walFiler makes segments with our codec: raft-wal notes its own for all, and then would
+// not open them again.
+type walFiler struct{ *segment.Filer }
+
+var _ types.SegmentFiler = walFiler{}
+
+// Create implements types.SegmentFiler.
+func (f walFiler) Create(info types.SegmentInfo) (types.SegmentWriter, error) {
+	info.Codec = walCodecID
+	return f.Filer.Create(info)
+}
+
+// walFile is a segment that is written.
+type walFile struct{ *os.File }
+
+// Sync implements types.WritableFile: file and size have been synced when the file was
+// made.
+func (f walFile) Sync() error {
+	for {
+		err := unix.Fdatasync(int(f.Fd()))
+		if err != unix.EINTR {
+			return wrapSync(f.Name(), err)
+		}
+	}
+}
+
+func wrapSync(path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("sync %s: %w", path, err)
+}
+
+// makeSegment makes the file of a segment, zeros as far as it is to grow, and synced: a
+// segment that the meta data names and that is not there, or shorter, was lost.
+func makeSegment(path string, size int64) error {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	if err = unix.Fallocate(int(f.Fd()), 0, 0, size); errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS) {
+		err = f.Truncate(size)
+	}
+	if err != nil {
+		err = fmt.Errorf("make %s: %w", path, err)
+	}
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}

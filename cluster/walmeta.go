@@ -1,0 +1,105 @@
+package cluster
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/hashicorp/raft-wal/segment"
+	"github.com/hashicorp/raft-wal/types"
+)
+
+// walMeta is the file that names the segments and holds the stable store: a boltLog
+// without entries, so that both have checksums and a tally.
+type walMeta struct {
+	*boltLog
+	dir    string
+	failed func(error)
+}
+
+var _ types.MetaStore = (*walMeta)(nil)
+
+var segmentsKey = []byte("Segments")
+
+// Load implements types.MetaStore.
+func (m *walMeta) Load(string) (st types.PersistentState, err error) {
+	sealed, err := m.Get(segmentsKey)
+	if errors.Is(err, errNoValue) {
+		return st, nil
+	}
+	if err != nil {
+		return st, err
+	}
+	b, err := openValue(segmentsKey, sealed)
+	if err == nil {
+		err = json.Unmarshal(b, &st)
+	}
+	return st, err
+}
+
+// CommitState implements types.MetaStore. The file of a new segment is made before it
+// is named.
+func (m *walMeta) CommitState(st types.PersistentState) error {
+	err := m.commit(st)
+	if err != nil {
+		m.failed(err)
+	}
+	return err
+}
+
+func (m *walMeta) commit(st types.PersistentState) error {
+	if n := len(st.Segments); n > 0 && st.Segments[n-1].SealTime.IsZero() {
+		tail := st.Segments[n-1]
+		path := filepath.Join(m.dir, segment.FileName(tail))
+		known, err := m.names(tail.ID)
+		if err == nil && !known {
+			err = makeSegment(path, int64(tail.SizeLimit))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	st.Segments = slices.Clone(st.Segments)
+	for i := range st.Segments {
+		st.Segments[i].Codec = walCodecID
+	}
+	b, err := json.Marshal(st)
+	if err != nil {
+		return err
+	}
+	return m.Set(segmentsKey, sealValue(segmentsKey, b))
+}
+
+// names says that the file names the segment.
+func (m *walMeta) names(id uint64) (bool, error) {
+	st, err := m.Load("")
+	for _, s := range st.Segments {
+		if s.ID == id {
+			return true, err
+		}
+	}
+	return false, err
+}
+
+// GetStable implements types.MetaStore.
+func (m *walMeta) GetStable(key []byte) ([]byte, error) { return m.Get(key) }
+
+// SetStable implements types.MetaStore.
+func (m *walMeta) SetStable(key, value []byte) error { return m.Set(key, value) }
+
+// unnamed says that a segment holds something, though no segment is named.
+func (m *walMeta) unnamed() (string, error) {
+	files, err := filepath.Glob(filepath.Join(m.dir, "*.wal"))
+	if err != nil {
+		return "", err
+	}
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		if err != nil || written(b) > 0 {
+			return f, err
+		}
+	}
+	return "", nil
+}
