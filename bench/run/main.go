@@ -53,6 +53,9 @@ var rows = []row{
 	{"ratelimit-admitted", false, comparison{name: "500 connections, one call at a time, all admitted / envoyproxy/ratelimit", start: startRatelimit(false)}.measure},
 	{"ratelimit-denied", false, comparison{name: "500 connections, one call at a time, all denied / envoyproxy/ratelimit", denied: true, start: startRatelimit(true)}.measure},
 	{"ratelimit-accuracy", false, accuracyOfPeer("envoyproxy/ratelimit", startRatelimit(false))},
+	{"redis-cell-admitted", false, againstCell(admittedAtLeader)},
+	{"redis-cell-denied", false, againstCell(deniedAtLeader)},
+	{"redis-cell-denied-follower", false, againstCell(deniedAtFollower)},
 	{"denial-p99", false, denialP99},
 	{"admission-p99", false, admissionP99},
 	{"failover", true, failover},
@@ -97,6 +100,7 @@ type env struct {
 	bigKeys             int             // live keys of the rows about many keys
 	filled              bool            // they are there
 	tools               map[string]bool // programs of bench/peers that were built
+	cellModule          string          // file of redis-cell
 }
 
 // scaled shortens a load, but not below what redis-benchmark can time.
@@ -134,6 +138,7 @@ func run(ctx context.Context) (err error) {
 	program := flag.String("limitd", "", "measure this `PROGRAM` instead of building ./cmd/limitd")
 	profiles := flag.String("profiles", "", "measure nothing, and write profiles of the nodes under each workload into this `DIRECTORY`")
 	file := flag.String("results", "", "write the figures to this `FILE`, and plots beside it")
+	cell := flag.String("redis-cell-module", "", "`FILE` of the module redis-cell (libredis_cell.so), for the rows redis-cell-*")
 	keep := flag.Bool("keep", false, "keep the directory with configuration, data and logs, and print its path")
 	flag.IntVar(&e.rounds, "rounds", 5, "rounds of each load")
 	flag.IntVar(&e.kills, "kills", 10, "kills of the leader")
@@ -147,6 +152,9 @@ func run(ctx context.Context) (err error) {
 	}
 	if e.rounds < 1 || e.kills < 1 || e.keys < 1 {
 		return errors.New("-rounds, -kills and -keys must be 1 or more")
+	}
+	if e.cellModule, err = cellFile(*cell); err != nil {
+		return err
 	}
 
 	dir, err := os.MkdirTemp("", "limitd-bench-")

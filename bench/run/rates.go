@@ -36,45 +36,60 @@ var (
 )
 
 func (r rates) measure(ctx context.Context, e *env) (*result, error) {
-	if err := r.prepare(ctx, e); err != nil {
-		return nil, err
+	res := &result{name: r.name, unit: "calls/s", bound: r.minimum, stretch: r.stretch, ratio: true}
+	return res, r.compare(ctx, e, e.baseline, res)
+}
+
+// compare adds the rounds of both sides to a result.
+func (r rates) compare(ctx context.Context, e *env, b *baseline, res *result) error {
+	if err := r.prepareBoth(ctx, e, b); err != nil {
+		return err
 	}
-	b := e.baseline
 	ours := benchmark{e.scaled(r.ours), r.keys, append(words("CL.THROTTLE key:__rand_int__"), words(r.args)...)}
 	theirs := benchmark{e.scaled(r.baseline), r.keys, b.call(append(words("key:__rand_int__"), words(r.args)...)...)}
-	res := &result{name: r.name, unit: "calls/s", bound: r.minimum, stretch: r.stretch, ratio: true}
 	for range e.rounds {
 		mine, err := r.run(ctx, e, ours)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		before, err := b.written(ctx)
+		base, err := r.runBaseline(ctx, e, b, theirs)
 		if err != nil {
-			return nil, err
-		}
-		base, err := theirs.run(ctx, b.addr)
-		if err != nil {
-			return nil, err
-		}
-		after, err := b.written(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if err := r.check("the script", int(after-before), theirs.requests); err != nil {
-			return nil, err
+			return err
 		}
 		res.add(mine, base)
 	}
-	return res, nil
+	return nil
 }
 
-// prepare empties both sides and, for denials, charges every key once.
-func (r rates) prepare(ctx context.Context, e *env) error {
+// runBaseline is one load on the other side, with a look at what it did.
+func (r rates) runBaseline(ctx context.Context, e *env, b *baseline, l benchmark) (float64, error) {
+	if b.cell {
+		return r.runCell(ctx, e, b, l)
+	}
+	before, err := b.written(ctx)
+	if err != nil {
+		return 0, err
+	}
+	rate, err := l.run(ctx, b.addr)
+	if err != nil {
+		return 0, err
+	}
+	after, err := b.written(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return rate, r.check("the script", int(after-before), l.requests)
+}
+
+// prepare empties limitd and the script and, for denials, charges every key once.
+func (r rates) prepare(ctx context.Context, e *env) error { return r.prepareBoth(ctx, e, e.baseline) }
+
+func (r rates) prepareBoth(ctx context.Context, e *env, b *baseline) error {
 	leader, err := e.cluster.leader(ctx)
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(leader.client.FlushAll(ctx).Err(), e.baseline.client.FlushAll(ctx).Err()); err != nil {
+	if err := errors.Join(leader.client.FlushAll(ctx).Err(), b.client.FlushAll(ctx).Err()); err != nil {
 		return fmt.Errorf("empty both sides: %w", err)
 	}
 	if r.admitted {
@@ -86,8 +101,8 @@ func (r rates) prepare(ctx context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
-	return seed(ctx, e.baseline.client, r.keys, func(key string) []any {
-		return anys(e.baseline.call(append([]string{key}, words(r.args)...)...))
+	return seed(ctx, b.client, r.keys, func(key string) []any {
+		return anys(b.call(append([]string{key}, words(r.args)...)...))
 	})
 }
 
