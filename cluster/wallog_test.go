@@ -292,6 +292,37 @@ func TestInterruptedWriteIsNoDamage(t *testing.T) {
 	}
 }
 
+// A page that was lost, with less than two whole batches behind it, took entries of
+// several batches with it: all but the last one had been acknowledged.
+func TestLostPageIsNotAnInterruptedWrite(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s, w := smallWal(t, dir)
+	w.size = 1 << 16
+	for i := uint64(1); i <= 40; i++ {
+		mustStore(t, s, entries(i, i))
+	}
+	path := segmentsOf(t, dir)[0]
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	end := int(written(whole))
+	const left = 64 // the last batch, and some of the one before
+	for lost := 40; lost < end-left-sector; lost += 8 {
+		b := bytes.Clone(whole)
+		clear(b[lost : end-left])
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		batches := (end - left - lost) / 48 // at least
+		if err := readWal(dir, 40); err == nil || batches > maxStored && !errors.As(err, &untrusted{}) {
+			t.Errorf("without the bytes %d to %d of %d: %v", lost, end-left, end, err)
+		}
+	}
+}
+
 func saveMeta(t *testing.T, dir string) { copyMeta(t, dir, walMetaName, "saved") }
 
 func restoreMeta(t *testing.T, dir string) { copyMeta(t, dir, "saved", walMetaName) }

@@ -78,7 +78,7 @@ func (s *walSegment) check(b []byte) error {
 		return fmt.Errorf("it ends at entry %d, before its first one, %d", last, s.MinIndex)
 	case s.index == 0:
 		s.rest = written(b)
-		return interrupted(b, s.end, s.rest)
+		return interrupted(b, s.end, s.rest, last)
 	}
 	return nil
 }

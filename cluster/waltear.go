@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+
+	"github.com/hashicorp/raft"
 )
 
 // errNotTorn is for what follows the last whole batch of a segment and is no part of
@@ -29,13 +31,15 @@ func written(b []byte) int64 {
 //
 // Some sectors of an interrupted batch are still zeros: one in its midst, or all from
 // one on. A batch whose last frame is there, without a sector of zeros, was written as
-// a whole; so was each before another one.
-func interrupted(b []byte, from, to int64) error {
+// a whole; so was each before another one. And a row that is left knows its index: if that
+// is further from last, the entry before, than a batch is long, others were between.
+func interrupted(b []byte, from, to int64, last uint64) error {
 	if to <= from {
 		return nil
 	}
 	err := fmt.Errorf("what follows byte %d is damaged: %w", from, errNotTorn)
-	if wholeBatch(b[:to], from) {
+	left := b[:min((to+7)&^7, int64(len(b)))]
+	if wholeBatch(left, from) || farRow(left, from, last) {
 		return err
 	}
 	for at := from; at < to; {
@@ -62,6 +66,32 @@ func wholeBatch(b []byte, from int64) bool {
 			return true
 		}
 		begin = at + walFrame
+	}
+	return false
+}
+
+// maxStored is how many entries raft gives at once, and some more.
+const maxStored = 2 * maxAppend
+
+// mostWork is how many bytes are summed up to find the index of a row.
+const mostWork = 64 << 20
+
+// farRow says that there is a row of an entry that cannot be of the batch after last.
+func farRow(b []byte, from int64, last uint64) bool {
+	work := mostWork
+	for at := (from + 7) &^ 7; at+walFrame+rowFixed <= int64(len(b)) && work > 0; at += walFrame {
+		n, body := int64(binary.LittleEndian.Uint32(b[at+4:])), at+walFrame
+		if binary.LittleEndian.Uint32(b[at:]) != frameEntry || n < rowFixed || body+n > int64(len(b)) || b[body] != rowVersion {
+			continue
+		}
+		row := b[body : body+n]
+		most := last + uint64((at-from)/(walFrame+rowFixed)) + 1 // so many rows fit before it
+		for i := last + 1; i <= most && work > 0; i++ {
+			var l raft.Log
+			if work -= len(row); decodeRow(i, row, &l) == nil && i > last+maxStored {
+				return true
+			}
+		}
 	}
 	return false
 }

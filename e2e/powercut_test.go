@@ -44,12 +44,25 @@ func TestThePowerCutOfThisTestLosesWhatWasNotSynced(t *testing.T) {
 // at once, right after a reply and under load, and does the sum.
 func TestPowerCutOfAllNodesKeepsEveryAnsweredAdmission(t *testing.T) {
 	t.Parallel()
+	powerCuts(t, "")
+}
+
+// TestPowerCutOfAllNodesThatKeepAWal is the same with the other log store.
+func TestPowerCutOfAllNodesThatKeepAWal(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("NOT TESTED in the short form: the default log store is")
+	}
+	powerCuts(t, withWal)
+}
+
+func powerCuts(t *testing.T, settings string) {
 	rounds := 5
 	if testing.Short() {
 		rounds = 2
 	}
 	d := newDisk(t, "")
-	c := newClusterIn(t, d.mount, 3, "[limits]\nmin_free_disk = \"16MiB\"")
+	c := newClusterIn(t, d.mount, 3, settings+"[limits]\nmin_free_disk = \"16MiB\"")
 	for _, nd := range c.nodes {
 		c.start(nd)
 	}
