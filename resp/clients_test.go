@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"limitd/limiter"
 )
@@ -137,12 +138,13 @@ func TestCommandstats(t *testing.T) {
 	c.add(ping, 1)
 	c.count(900)
 	s.limiter.status["bad"] = limiter.TryAgain
+	began := time.Now()
 	s.do("CL.THROTTLE", "bad", "1", "1", "1")
 	s.do("CL.THROTTLE", "a")
 	s.do("CL.THROTTLE", "a", "x", "1", "1")
 	got := s.do("INFO", "commandstats", "errorstats")
 	for _, want := range []string{
-		"\r\ncmdstat_cl.throttle:calls=5,usec=60", // and what this session took
+		"\r\ncmdstat_cl.throttle:calls=5,usec=",
 		",rejected_calls=1,failed_calls=2\r\n",
 		"\r\ncmdstat_ping:calls=2,usec=2000,usec_per_call=1000.00,rejected_calls=0,failed_calls=0\r\n",
 		"\r\nerrorstat_ERR:count=2\r\nerrorstat_TRYAGAIN:count=1\r\n",
@@ -150,6 +152,11 @@ func TestCommandstats(t *testing.T) {
 		if !strings.Contains(got, want) {
 			t.Errorf("INFO lacks %q:\n%s", want, got)
 		}
+	}
+	var usec int64
+	_, text, _ := strings.Cut(got, "cmdstat_cl.throttle:calls=5,usec=")
+	if _, err := fmt.Sscanf(text, "%d,", &usec); err != nil || usec < 6000 || usec > 6000+time.Since(began).Microseconds() {
+		t.Errorf("%d µs (%v), want 6000 and what this session took", usec, err)
 	}
 	if got := s.do("INFO", "latencystats"); !strings.Contains(got, "\r\nlatency_percentiles_usec_ping:p50=1.000,p99=8192.000,p99.9=8192.000\r\n") {
 		t.Errorf("%s", got)
