@@ -82,6 +82,7 @@ func charge(e *history.Event) bool {
 var defects = []struct {
 	name, check, too string
 	bug              string
+	seed             uint64 // the first to try; 0: 1
 	spoil            func(*testing.T, *world)
 }{
 	{name: "a node panics", check: "logs", spoil: func(_ *testing.T, w *world) {
@@ -223,7 +224,7 @@ var defects = []struct {
 	{name: "a repeated call is answered otherwise", check: "witness", bug: "repeat-differs", too: "over-admission-wall"},
 	{name: "another call passes under a known ID", check: "witness", bug: "id-of-another", too: "ids"},
 	{name: "a counter admits one more", check: "over-admission", bug: "counter-one-more", too: "over-admission-wall, witness, porcupine, retry-after, local-denials"},
-	{name: "a follower out of touch denies several limits", check: "local-denials", bug: "takeall-out-of-touch"},
+	{name: "a follower out of touch denies several limits", check: "local-denials", bug: "takeall-out-of-touch", seed: 12},
 
 	{name: "a list says that one more is used", check: "witness", bug: "list-one-more", too: "porcupine"},
 	{name: "a list lacks a record", check: "witness", spoil: func(t *testing.T, w *world) {
@@ -298,7 +299,8 @@ func TestEachDefectIsReportedByItsCheck(t *testing.T) {
 			if d.bug == "" {
 				seeds = 1
 			}
-			for seed := uint64(1); seed <= seeds; seed++ {
+			first := max(1, d.seed)
+			for seed := first; seed < first+seeds; seed++ {
 				w := simulate(seed, d.bug, 12, 200)
 				if d.spoil != nil {
 					d.spoil(t, w)
@@ -318,6 +320,7 @@ func TestEachDefectIsReportedByItsCheck(t *testing.T) {
 					}
 				}
 				if seen && v.Status == Invalid {
+					t.Logf("seed %d", seed)
 					return
 				}
 			}
