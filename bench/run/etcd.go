@@ -26,7 +26,7 @@ func startEtcd(ctx context.Context, e *env) (p *peer, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("etcd --version: %w", err)
 	}
-	version, _, _ := strings.Cut(string(out), "\n")
+	version, _, _ := strings.Cut(strings.TrimPrefix(string(out), "etcd Version: "), "\n")
 	dir, err := os.MkdirTemp(e.dir, "etcd-")
 	if err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ func startEtcd(ctx context.Context, e *env) (p *peer, err error) {
 	if err != nil {
 		return nil, err
 	}
-	p = &peer{kind: "etcd", about: version + ", three nodes, default configuration; asked at the leader", addrs: addrs[:3],
+	p = &peer{kind: "etcd", about: "etcd " + version + ", three nodes, default configuration; asked at the leader", addrs: addrs[:3],
 		clients: []asking{{peerClients, 1}, {peerClients, 10}, {peerClients, 50}, {peerClients, peerClients}}}
 	defer func() {
 		if err != nil {

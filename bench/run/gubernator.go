@@ -32,7 +32,7 @@ func startGubernator(nodes int) starter {
 			return nil, err
 		}
 		grpc, http, other := addrs[:nodes], addrs[nodes:2*nodes], addrs[2*nodes:]
-		p = &peer{kind: "gubernator", about: fmt.Sprintf("gubernator v2.13.0, nodes: %d, which keep all in memory; token bucket", nodes), addrs: grpc, clients: grpcClients}
+		p = &peer{kind: "gubernator", about: fmt.Sprintf("gubernator %s, nodes: %d, which keep all in memory; token bucket", versionOf(program), nodes), addrs: grpc, clients: grpcClients}
 		defer func() {
 			if err != nil {
 				err = errors.Join(err, p.stop())

@@ -12,7 +12,7 @@ func TestARowThatIsNotMeasuredHasNotPassed(t *testing.T) {
 	absent := func(context.Context, *env) (*peer, error) {
 		return nil, installed("no-such-program-of-limitd", "apt-get install it")
 	}
-	e := &env{tools: map[string]bool{"load": true}}
+	e := &env{}
 	for _, r := range []row{
 		{"bound", false, comparison{name: "a ratio", bound: 4, stretch: 8, start: absent}.measure},
 		{"free", false, comparison{name: "a ratio without bound", start: absent}.measure},
@@ -44,7 +44,7 @@ func TestARowThatIsNotMeasuredHasNotPassed(t *testing.T) {
 // What fails for another reason than an absent program is an error, not a row that is skipped.
 func TestAPeerThatFailsIsNoRowThatIsSkipped(t *testing.T) {
 	broken := errors.New("it has died")
-	e := &env{tools: map[string]bool{"load": true}}
+	e := &env{}
 	c := comparison{name: "a ratio", bound: 4, start: func(context.Context, *env) (*peer, error) { return nil, broken }}
 	if res, err := c.measure(t.Context(), e); !errors.Is(err, broken) || res != nil {
 		t.Errorf("measure = %v, %v", res, err)

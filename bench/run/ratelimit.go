@@ -4,15 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 )
-
-// grpcClients are the ways in which a limiter that speaks gRPC is asked, of which the best counts.
-var grpcClients = []asking{{peerClients, peerClients}, {peerClients, 50}, {peerClients, 5}, {100, 10}}
 
 // ratelimitConfig has the limits of the loads. Its windows are aligned to the clock: a
 // year is the longest.
@@ -45,13 +40,11 @@ func startRatelimit(localCache bool) starter {
 		if err != nil {
 			return nil, err
 		}
-		if err := os.MkdirAll(filepath.Join(dir, "limits", "config"), 0o700); err != nil {
+		if err := writeLimits(dir); err != nil {
 			return nil, err
 		}
-		if err := os.WriteFile(filepath.Join(dir, "limits", "config", "bench.yaml"), fmt.Appendf(nil, ratelimitConfig, accuracyLimit), 0o600); err != nil {
-			return nil, err
-		}
-		p = &peer{kind: "ratelimit", about: "envoyproxy/ratelimit, one process, on a redis-server that keeps nothing on disk", addrs: addrs[:1], clients: grpcClients}
+		p = &peer{kind: "ratelimit", addrs: addrs[:1], clients: grpcClients,
+			about: fmt.Sprintf("envoyproxy/ratelimit %s, one process, on a redis-server that keeps nothing on disk", versionOf(program))}
 		defer func() {
 			if err != nil {
 				err = errors.Join(err, p.stop())
@@ -62,16 +55,7 @@ func startRatelimit(localCache bool) starter {
 			_, port[i], _ = net.SplitHostPort(addr)
 		}
 		const host = "127.0.0.1"
-		redis, err := start("redis-server of ratelimit", filepath.Join(dir, "redis.log"), "redis-server",
-			"--bind", host, "--port", port[1], "--dir", dir, "--save", "", "--appendonly", "no")
-		if err != nil {
-			return nil, err
-		}
-		p.procs = append(p.procs, redis)
-		client := newClient(addrs[1])
-		defer client.Close()
-		err = await(ctx, "the redis-server of ratelimit does not answer", readyPatience, func(ctx context.Context) error { return client.Ping(ctx).Err() }, redis)
-		if err != nil {
+		if err := p.startRedis(ctx, dir, host, port[1]); err != nil {
 			return nil, err
 		}
 		env := []string{
@@ -96,20 +80,24 @@ func startRatelimit(localCache bool) starter {
 	}
 }
 
-// httpGet is the body of an answer with status 200.
-func httpGet(ctx context.Context, url string) ([]byte, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+// writeLimits writes the configuration where ratelimit looks for it below its root.
+func writeLimits(root string) error {
+	dir := filepath.Join(root, "limits", "config")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, "bench.yaml"), fmt.Appendf(nil, ratelimitConfig, accuracyLimit), 0o600)
+}
+
+// startRedis starts the Redis that ratelimit counts in.
+func (p *peer) startRedis(ctx context.Context, dir, host, port string) error {
+	proc, err := start("redis-server of ratelimit", filepath.Join(dir, "redis.log"), "redis-server",
+		"--bind", host, "--port", port, "--dir", dir, "--save", "", "--appendonly", "no")
 	if err != nil {
-		return nil, err
+		return err
 	}
-	r, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(r.Body, 1<<20))
-	if err == nil && r.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s: %s: %s", url, r.Status, text)
-	}
-	return text, err
+	p.procs = append(p.procs, proc)
+	client := newClient(net.JoinHostPort(host, port))
+	defer client.Close()
+	return await(ctx, "the redis-server of ratelimit does not answer", readyPatience, func(ctx context.Context) error { return client.Ping(ctx).Err() }, proc)
 }
