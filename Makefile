@@ -21,10 +21,12 @@ run: build
 build:
 	$(GO) build -o bin/limitd ./cmd/limitd
 
-# Everything, with the race detector; the tests of the built binary in their short form.
+# Everything, with the race detector (what judges histories also without it, where it judges
+# more of them); the tests of the built binary in their short form.
 # -count=1: what the binary is built from is no input that the test cache knows.
 test:
 	$(GO) test -race -parallel 4 $$($(GO) list ./... | grep -v '/e2e$$')
+	$(GO) test ./jepsen/check/...
 	$(GO) test -race -short -count=1 -timeout 10m -parallel 4 ./e2e
 	$(GO) -C bench/peers test ./...
 

@@ -292,7 +292,10 @@ func (w *world) followed(index uint64) bool {
 }
 
 func TestEachDefectIsReportedByItsCheck(t *testing.T) {
-	for _, d := range defects {
+	for i, d := range defects {
+		if race && i%5 > 0 {
+			continue // slow, and without it all of them are run
+		}
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()
 			seeds := uint64(12) // a bug need not show in each run
@@ -320,7 +323,6 @@ func TestEachDefectIsReportedByItsCheck(t *testing.T) {
 					}
 				}
 				if seen && v.Status == Invalid {
-					t.Logf("seed %d", seed)
 					return
 				}
 			}
