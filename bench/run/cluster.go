@@ -90,13 +90,17 @@ func (c *cluster) startNode(n *node) (err error) {
 	return err
 }
 
-// awaitReady waits until every node answers a call that needs the leader, all
-// agree who that is, and none lags behind.
-func (c *cluster) awaitReady(ctx context.Context) error {
+func (c *cluster) procs() []*process {
 	procs := make([]*process, len(c.nodes))
 	for i, n := range c.nodes {
 		procs[i] = n.proc
 	}
+	return procs
+}
+
+// awaitReady waits until every node answers a call that needs the leader, all
+// agree who that is, and none lags behind.
+func (c *cluster) awaitReady(ctx context.Context) error {
 	return await(ctx, "cluster not ready", readyPatience, func(ctx context.Context) error {
 		for _, n := range c.nodes {
 			if err := n.client.Do(ctx, "CL.THROTTLE", "bench:ready", 0, 1, 1, 0).Err(); err != nil {
@@ -119,7 +123,7 @@ func (c *cluster) awaitReady(ctx context.Context) error {
 			}
 		}
 		return nil
-	}, procs...)
+	}, c.procs()...)
 }
 
 // leader asks the running nodes which of them leads.

@@ -49,11 +49,19 @@ func (c comparison) measure(ctx context.Context, e *env) (res *result, err error
 	res.note("%s; asked by %d clients on %d connections, the best of %d ways", p.about, theirs.clients, theirs.conns, len(p.clients))
 	next := command{before: []string{"CL.THROTTLE"}, after: words(ours.args), keys: ours.keys}.next()
 	for range e.rounds {
-		mine, err := e.single(ctx, next, !c.denied)
+		var mine *load.Result
+		ourCPU, err := cpuOf(e.cluster.procs(), func() (err error) {
+			mine, err = e.single(ctx, next, !c.denied)
+			return err
+		})
 		if err != nil {
 			return nil, err
 		}
-		base, err := e.drivePeer(ctx, p, theirs)
+		var base *counted
+		theirCPU, err := cpuOf(p.procs, func() (err error) {
+			base, err = e.drivePeer(ctx, p, theirs)
+			return err
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -61,9 +69,39 @@ func (c comparison) measure(ctx context.Context, e *env) (res *result, err error
 			return nil, err
 		}
 		res.add(mine.Rate(), base.Rate)
-		res.note("p50 and p99: limitd %v and %v, %s %v and %v", mine.Quantile(0.5), mine.Quantile(0.99), p.kind, base.P50, base.P99)
+		res.note("p50 and p99: limitd %v and %v, %s %v and %v; processor time of a call, all servers together: about %.0f and %.0f µs",
+			mine.Quantile(0.5), mine.Quantile(0.99), p.kind, base.P50, base.P99, e.perCall(ourCPU, mine.Rate()), e.perCall(theirCPU, base.Rate))
 	}
 	return res, nil
+}
+
+// cpuOf is the processor time that some processes use while f runs.
+func cpuOf(procs []*process, f func() error) (used time.Duration, err error) {
+	for _, p := range procs {
+		before, err := p.cpu()
+		if err != nil {
+			return 0, err
+		}
+		used -= before
+	}
+	if err := f(); err != nil {
+		return 0, err
+	}
+	for _, p := range procs {
+		after, err := p.cpu()
+		if err != nil {
+			return 0, err
+		}
+		used += after
+	}
+	return used, nil
+}
+
+// perCall is the part of a processor time in µs that one call had, if the warm-up went at
+// the rate that was measured.
+func (e *env) perCall(cpu time.Duration, rate float64) float64 {
+	span := e.plan(load.Plan{})
+	return micro(cpu) / (rate * (span.Warmup + span.Time).Seconds())
 }
 
 // prepare uses up the keys that are to be denied, and finds how the peer is asked best.
