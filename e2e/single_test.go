@@ -71,10 +71,10 @@ func TestAddressBeyondLoopbackIsRefused(t *testing.T) {
 	t.Parallel()
 	port := portOf(addr(reservePorts(t, 1)[0]))
 	for _, tc := range []struct{ flag, address, want string }{
-		{"--listen", "0.0.0.0:" + port, "no passwords yet"},
-		{"--listen", ":" + port, "no passwords yet"},
+		{"--listen", "0.0.0.0:" + port, "clients need no password: say --requirepass-file"},
+		{"--listen", ":" + port, "clients need no password: say --requirepass-file"},
 		{"--peer-listen", "0.0.0.0:" + port, "peers are not authenticated"},
-		{"--listen", "nonsense", "no host:port"},
+		{"--listen", "nonsense", "\"nonsense\" is no host:port\n"},
 	} {
 		p := launch(t, t.TempDir(), "refused", "serve", tc.flag, tc.address)
 		if code := p.wait(10 * time.Second); code != 2 || !strings.Contains(p.out.String(), tc.flag+": ") || !strings.Contains(p.out.String(), tc.want) {

@@ -129,9 +129,8 @@ func (f serveFlags) single() (Config, NodeConfig, error) {
 		flags := strings.NewReplacer("node[0].resp", "--listen", "node[0].peer", "--peer-listen", "node[0].id", "--node", "node[0].data", "--data-dir")
 		for _, e := range es {
 			e.Key, e.Msg = flags.Replace(e.Key), flags.Replace(e.Msg)
-			if e.Key == "--listen" && !cfg.guarded() {
-				e.Msg, _, _ = strings.Cut(e.Msg, ": add the line")
-				e.Msg += ": say --requirepass-file with a file that holds one, or use a loopback address such as 127.0.0.1"
+			if open, _, found := strings.Cut(e.Msg, ": add the line"); found {
+				e.Msg = open + ": say --requirepass-file with a file that holds one, or use a loopback address such as 127.0.0.1"
 			}
 		}
 		return Config{}, NodeConfig{}, es
