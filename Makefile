@@ -12,7 +12,7 @@ GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 # The packages with crash points, which only the tag compiles in.
 FAILPOINTS = $$(grep -rl --include='*.go' '^//go:build failpoint' . | xargs -n1 dirname | sort -u)
 
-.PHONY: run build test ci lint fuzz failpoint nextformat mutants e2e churn sim jepsen selftest soak bench-smoke bench profile clients clients-ci
+.PHONY: run build test ci lint fuzz failpoint nextformat mutants e2e churn sim jepsen selftest soak bench-smoke bench-peers bench profile clients clients-ci
 
 # Three nodes on this machine, until Ctrl-C.
 run: build
@@ -28,7 +28,6 @@ test:
 	$(GO) test -race -parallel 4 $$($(GO) list ./... | grep -v '/e2e$$')
 	$(GO) test ./jepsen/check/...
 	$(GO) test -race -short -count=1 -timeout 10m -parallel 4 ./e2e
-	$(GO) -C bench/peers test ./...
 
 # What is too long for `make test`.
 ci: lint failpoint nextformat mutants fuzz jepsen e2e clients-ci
@@ -43,14 +42,9 @@ lint:
 	$(GO) vet -tags mutant ./...
 	$(GO) -C clients/go mod tidy -diff
 	$(GO) -C clients/go vet ./...
-	$(GO) -C bench/peers mod tidy -diff
-	$(GO) -C bench/peers vet ./...
-	$(GO) -C bench/peers/gubernator mod tidy -diff
-	$(GO) -C bench/peers/ratelimit mod tidy -diff
 	$(GO) run $(STATICCHECK) ./...
 	$(GO) run $(STATICCHECK) -tags failpoint $(FAILPOINTS)
 	cd clients/go && $(GO) run $(STATICCHECK) ./...
-	cd bench/peers && $(GO) run $(STATICCHECK) ./...
 	GO=$(GO) .ci/vulncheck $(GOVULNCHECK)
 
 # A crash at each step that writes, in the packages that have such steps.
@@ -101,8 +95,18 @@ soak:
 bench-smoke:
 	$(GO) run ./bench/run
 
+# The modules of the servers that limitd is compared with: minutes, the first time, and so
+# not a part of make lint.
+bench-peers:
+	$(GO) -C bench/peers mod tidy -diff
+	$(GO) -C bench/peers/gubernator mod tidy -diff
+	$(GO) -C bench/peers/ratelimit mod tidy -diff
+	$(GO) -C bench/peers vet ./...
+	cd bench/peers && $(GO) run $(STATICCHECK) ./...
+	$(GO) -C bench/peers test ./...
+
 # All rows, into bench/RESULTS.md and plots beside it: about half an hour, on an otherwise idle machine.
-bench:
+bench: bench-peers
 	$(GO) run ./bench/run -rows all -results bench/RESULTS.md
 
 # Profiles of the nodes under each workload, into PROFILES, and the top of each.
