@@ -32,7 +32,9 @@ func TestCrashChild(t *testing.T) {
 	}
 	self := Member{ID: "n1", Peer: os.Getenv(crashPeer)}
 	var err error
-	if to := os.Getenv(crashTo); to != "" {
+	if to := os.Getenv(crashTo); to == "open" {
+		err = writeToWal(dir)
+	} else if to != "" {
 		copyBytes = 1
 		_, err = MigrateLog(dir, to)
 	} else if file := os.Getenv(crashFile); file != "" {
@@ -151,7 +153,7 @@ func TestACrashOfARestoreLeavesADirectoryThatDoesNotStart(t *testing.T) {
 			}
 		})
 	}
-	nobodyForgets(t, slices.Concat(points, beforeReplacement, amidReplacement, slices.Collect(maps.Keys(migrationPoints))))
+	nobodyForgets(t, slices.Concat(points, beforeReplacement, amidReplacement, slices.Collect(maps.Keys(migrationPoints)), walPoints))
 }
 
 // nobodyForgets wants each crash point of this package among those given.

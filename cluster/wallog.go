@@ -15,6 +15,8 @@ import (
 	wal "github.com/hashicorp/raft-wal"
 	"github.com/hashicorp/raft-wal/segment"
 	"github.com/hashicorp/raft-wal/types"
+
+	"limitd/snapshot"
 )
 
 const (
@@ -189,6 +191,7 @@ func (w *walLog) sealTail() error {
 			return err
 		}
 		tail.rest = 0
+		snapshot.Failpoint("wal.cleared")
 	}
 	if len(tail.offsets) == 0 {
 		return nil
@@ -203,6 +206,7 @@ func (w *walLog) sealTail() error {
 		}
 		tail.index = uint64(tail.end) + walFrame
 		tail.end += int64(len(seal))
+		snapshot.Failpoint("wal.sealed")
 	}
 	st, err := w.meta.Load(w.dir)
 	if err != nil {
@@ -219,6 +223,7 @@ func (w *walLog) sealTail() error {
 	if err := w.meta.CommitState(st); err != nil {
 		return err
 	}
+	snapshot.Failpoint("wal.named")
 	return file.Truncate(tail.end) // a segment that is sealed early gives back the rest
 }
 

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/hashicorp/raft"
@@ -125,6 +126,82 @@ func TestWalIsUntouchedUntilTheFirstWrite(t *testing.T) {
 	w.Close()
 	if !maps.Equal(before, dirContents(t, dir)) {
 		t.Error("files have changed")
+	}
+}
+
+// What reads while segments are sealed and deleted gets the entry, or that there is none.
+func TestWalIsReadWhileItIsCut(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s, _ := smallWal(t, dir)
+	mustStore(t, s, entries(1, 1))
+	var readers sync.WaitGroup
+	stop := make(chan struct{})
+	for range 4 {
+		readers.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				first, _ := s.FirstIndex()
+				last, _ := s.LastIndex()
+				for i := first; i <= last; i += 1 + (last-first)/20 {
+					var l raft.Log
+					err := s.file.GetLog(i, &l)
+					if err == nil && string(l.Data) != fmt.Sprint("data of ", i) || err != nil && !errors.Is(err, raft.ErrLogNotFound) {
+						t.Errorf("entry %d is %+v (%v)", i, l, err)
+						return
+					}
+				}
+			}
+		})
+	}
+	next := uint64(2)
+	for range 60 {
+		for range 10 {
+			mustStore(t, s, entries(next, next+3))
+			next += 4
+		}
+		if err := s.DeleteRange(1, next-20); err != nil {
+			t.Error(err)
+		}
+	}
+	close(stop)
+	readers.Wait()
+	if got := bounds(t, s); got != [2]uint64{next - 19, next - 1} {
+		t.Errorf("the log is %v at the end, before %d", got, next)
+	}
+}
+
+// A segment that is full is sealed by its last batch, and named so a moment later. A
+// process that ends in between leaves one that raft-wal would not write to any more.
+func TestSegmentThatWasSealedAndNotNamedSo(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s, w := smallWal(t, dir)
+	mustStore(t, s, entries(1, 5))
+	w.Close()
+	path := segmentsOf(t, dir)[0]
+	r, err := openWal(filepath.Join(dir, walName), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tail := r.segments[0]
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copy(b[tail.end:], tail.appendSeal(nil))
+	if err := errors.Join(r.Close(), os.WriteFile(path, b, 0o600), readWal(dir, 5)); err != nil {
+		t.Fatal(err)
+	}
+	s, w = smallWal(t, dir)
+	mustStore(t, s, entries(6, 9))
+	w.Close()
+	if err := readWal(dir, 9); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 
 	"github.com/hashicorp/raft-wal/segment"
 	"github.com/hashicorp/raft-wal/types"
+
+	"limitd/snapshot"
 )
 
 // walMeta is the file that names the segments and holds the stable store: a boltLog
@@ -60,6 +62,7 @@ func (m *walMeta) commit(st types.PersistentState) error {
 		if err != nil {
 			return err
 		}
+		snapshot.Failpoint("wal.made")
 	}
 	st.Segments = slices.Clone(st.Segments)
 	for i := range st.Segments {
