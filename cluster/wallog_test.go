@@ -386,14 +386,14 @@ func TestLostPageIsNotAnInterruptedWrite(t *testing.T) {
 	}
 	w.Close()
 	end := int(written(whole))
-	const left = 64 // the last batch, and some of the one before
+	const left = 40 // the last batch
 	for lost := 40; lost < end-left-sector; lost += 8 {
 		b := bytes.Clone(whole)
 		clear(b[lost : end-left])
 		if err := os.WriteFile(path, b, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		batches := (end - left - lost) / 48 // at least
+		batches := (end - left - lost) / 40
 		if err := readWal(dir, 40); err == nil || batches > maxStored && !errors.As(err, &untrusted{}) {
 			t.Errorf("without the bytes %d to %d of %d: %v", lost, end-left, end, err)
 		}
