@@ -235,3 +235,40 @@ func TestKilledNodesThatKeepAWal(t *testing.T) {
 		c.awaitSameHash(c.nodes...)
 	}
 }
+
+// A sync of a segment, or of what names them, that fails once stops the node, and so does
+// a disk without room; started again, it goes on.
+func TestFailedWriteToAWalStopsTheNode(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("NOT TESTED in the short form: the default log store is")
+	}
+	c := newCluster(t, 3, withWal)
+	for _, nd := range c.nodes {
+		c.start(nd)
+	}
+	for _, nd := range c.nodes {
+		c.awaitDecides(nd)
+	}
+	for fault, words := range map[string][]string{
+		"fdatasync:error=EIO:when=1": {"input/output error", "dmesg"},
+		"pwrite64:error=ENOSPC":      {"no space left on device", "free space there"},
+	} {
+		for who, pick := range c.victims() {
+			t.Run(fault+" "+who, func(t *testing.T) {
+				victim := pick()
+				tr := startTraffic(t, 2, keysOf(fault+who), c.others(victim)...)
+				names := readWal(t, victim.data).holding()
+				inject(t, victim, filepath.Join(walDir, names[len(names)-1]), fault)
+				stopsItself(t, victim, append(words, walDir)...)
+				tr.flows("without the node whose disk failed")
+				c.start(victim)
+				c.awaitDecides(victim)
+				tr.flows("with it again")
+				tr.check(victim)
+				c.awaitSameHash(c.nodes...)
+				soonReplaced(t, tr)
+			})
+		}
+	}
+}
