@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	bolterrors "go.etcd.io/bbolt/errors"
 
@@ -88,6 +89,9 @@ func (m mended) Unwrap() error { return m.error }
 func (c Config) mending() string {
 	away := c.freeName()
 	restore := fmt.Sprintf("`limitd snapshot restore %s --data-dir %s --node %s --peer-listen %s`", c.newestBackup(away), c.DataDir, c.ID, c.self().Peer)
+	if c.LogStore == StoreWal {
+		restore = strings.TrimSuffix(restore, "`") + " --log-store wal`"
+	}
 	replace := func(member string) string {
 		return fmt.Sprintf("`limitd cluster remove %s --addr %s`, `mv %s %s`, and start this node with `--join %s`", c.ID, member, c.DataDir, away, member)
 	}

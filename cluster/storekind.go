@@ -99,8 +99,8 @@ func present(path string) bool {
 func checkStore(dir, want string) (made string, named bool, err error) {
 	made, named, err = madeWith(dir)
 	if err == nil && made != "" && made != want {
-		err = fmt.Errorf("data directory %s was made with the log store %q, and raft.log_store is %q: set raft.log_store = %q, or convert the directory: `limitd migrate-log --data-dir %s --to %s`",
-			dir, made, want, made, dir, want)
+		err = fmt.Errorf("data directory %[1]s was made with the log store %[2]q, and raft.log_store is %[3]q: set raft.log_store = %[2]q (serve --log-store %[2]s, if there is no configuration file), or convert the directory: `limitd migrate-log --data-dir %[1]s --to %[3]s`",
+			dir, made, want)
 	}
 	return made, named, err
 }

@@ -146,6 +146,9 @@ func damageWal(t *testing.T, stop func(*process)) {
 			outcomes[d.file+" refused"]++
 			d.file = walDir // it may be another file in it that does not fit any more
 			c.checkRefusal(nd, d)
+			if last := tail(nd.out.String(), 1); !strings.Contains(last, "--log-store wal`") {
+				t.Errorf("%v: what it says to type would make a node with the other store: %s", d, last)
+			}
 			if after := readWal(t, nd.data); len(files) > 1 && !sameFiles(files, after) {
 				t.Errorf("%v: the refused start has changed files", d)
 			}

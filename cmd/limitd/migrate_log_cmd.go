@@ -69,7 +69,7 @@ func (f migrateFlags) run(out io.Writer) error {
 	if m.From == m.To {
 		_, err = fmt.Fprintf(out, "\nThe log store of %s was %s already.\n", f.dataDir, m.To)
 	} else {
-		_, err = fmt.Fprintf(out, "\nThe log store of %s is %s now. Set raft.log_store = %q for this node before it is started.\n", f.dataDir, m.To, m.To)
+		_, err = fmt.Fprintf(out, "\nThe log store of %s is %s now. Set raft.log_store = %q for this node before it is started (serve --log-store %s, if it has no configuration file).\n", f.dataDir, m.To, m.To, m.To)
 	}
 	return err
 }

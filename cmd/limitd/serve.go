@@ -19,7 +19,7 @@ import (
 type serveFlags struct {
 	config, node, listen, peerListen, dataDir string
 
-	passFile string
+	passFile, store string
 
 	lab  labFlags
 	join joining
@@ -69,10 +69,12 @@ connections are drained and the node stops. A second signal stops it at once.`,
 	c.Flags().StringVar(&f.join.member, "join", "", "join the cluster of the member with this `ADDRESS` for clients, if the data directory is empty")
 	c.Flags().BoolVar(&f.join.nonVoter, "non-voter", false, "with --join: get no vote until promoted")
 	c.Flags().StringVar(&f.passFile, "requirepass-file", "", "`FILE` whose first line is the password that clients need, without --config")
+	c.Flags().StringVar(&f.store, "log-store", cluster.StoreBolt, "log `STORE`, bolt or wal, without --config")
 	f.lab.add(c)
 	c.MarkFlagsMutuallyExclusive("config", "listen")
 	c.MarkFlagsMutuallyExclusive("config", "peer-listen")
 	c.MarkFlagsMutuallyExclusive("config", "requirepass-file")
+	c.MarkFlagsMutuallyExclusive("config", "log-store")
 	return c
 }
 
@@ -119,6 +121,7 @@ func (f serveFlags) single() (Config, NodeConfig, error) {
 		self.ID = "n-000000" // for the check below; the real one needs the data directory
 	}
 	cfg.Nodes = []NodeConfig{self}
+	cfg.Raft.LogStore = f.store
 	var err error
 	if cfg.RequirePass, err = f.readPassword(); err != nil {
 		return Config{}, NodeConfig{}, err
@@ -126,7 +129,7 @@ func (f serveFlags) single() (Config, NodeConfig, error) {
 	err = cfg.Validate()
 	var es KeyErrors
 	if errors.As(err, &es) {
-		flags := strings.NewReplacer("node[0].resp", "--listen", "node[0].peer", "--peer-listen", "node[0].id", "--node", "node[0].data", "--data-dir")
+		flags := strings.NewReplacer("node[0].resp", "--listen", "node[0].peer", "--peer-listen", "node[0].id", "--node", "node[0].data", "--data-dir", "raft.log_store", "--log-store")
 		for _, e := range es {
 			e.Key, e.Msg = flags.Replace(e.Key), flags.Replace(e.Msg)
 			if open, _, found := strings.Cut(e.Msg, ": add the line"); found {
