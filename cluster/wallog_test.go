@@ -2,8 +2,10 @@ package cluster
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"maps"
 	"os"
 	"path/filepath"
@@ -11,8 +13,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/raft"
+	"github.com/hashicorp/raft-wal/types"
 )
 
 // smallWal is a log in small segments.
@@ -413,4 +417,44 @@ func copyMeta(t *testing.T, dir, from, to string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Whatever the bytes of a segment are, it is read or named, and nothing panics.
+func FuzzSegment(f *testing.F) {
+	info := types.SegmentInfo{ID: 1, BaseIndex: 5, MinIndex: 5, Codec: walCodecID, SizeLimit: 1 << 10}
+	whole := appendSegmentHeader(nil, info)
+	s := walSegment{SegmentInfo: info}
+	for i := uint64(5); i < 8; i++ {
+		from := len(whole)
+		if i == 5 {
+			from = 0
+		}
+		row := appendRow(nil, &raft.Log{Index: i, Term: 1, Data: []byte("data")})
+		s.offsets = append(s.offsets, uint32(len(whole)))
+		whole = binary.LittleEndian.AppendUint32(append(whole, frameEntry, 0, 0, 0), uint32(len(row)))
+		whole = append(append(whole, row...), make([]byte, padded(int64(len(row)))-int64(len(row)))...)
+		whole = binary.LittleEndian.AppendUint32(append(whole, frameCommit, 0, 0, 0), crc32.Checksum(whole[from:], castagnoli))
+	}
+	full := func(b []byte) []byte { return append(bytes.Clone(b), make([]byte, 1<<10-len(b))...) }
+	f.Add(full(whole), false)
+	f.Add(full(s.appendSeal(bytes.Clone(whole))), true)
+	f.Add(full(whole[:len(whole)-9]), false)
+	f.Add(full(nil), false)
+	f.Fuzz(func(t *testing.T, b []byte, sealed bool) {
+		s := walSegment{SegmentInfo: info}
+		if sealed {
+			s.SealTime, s.MaxIndex, s.IndexStart = time.Unix(1, 0), 7, uint64(len(whole)+walFrame)
+		}
+		if err := s.check(b); err != nil {
+			return
+		}
+		if sealed && len(s.offsets) < 3 {
+			t.Errorf("a segment of %d entries passes for one of 3", len(s.offsets))
+		}
+		for i, at := range s.offsets {
+			if end := int64(at) + walFrame; end > int64(len(b)) || end+int64(binary.LittleEndian.Uint32(b[at+4:])) > s.end {
+				t.Errorf("entry %d is at %d, the last batch ends at %d", i, at, s.end)
+			}
+		}
+	})
 }
