@@ -40,6 +40,7 @@ var rows = []row{
 	{"admitted", true, admittedAtLeader.measure},
 	{"denied", true, deniedAtLeader.measure},
 	{"denied-follower", true, deniedAtFollower.measure},
+	{"wal", false, walAdmitted},
 	{"hot-key", false, hotKey},
 	{"flood-all-ports", false, floodAllPorts},
 	{"flood-cpu", false, floodCPU},

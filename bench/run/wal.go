@@ -1,0 +1,45 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+)
+
+// walAdmitted compares the load of the row admitted on nodes with the other log store,
+// and on the nodes of all rows.
+func walAdmitted(ctx context.Context, e *env) (res *result, err error) {
+	e.filled = false
+	dir := filepath.Join(e.dir, "wal")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	c, err := newClusterWith(dir, e.cluster.program, "[raft]\nlog_store = \"wal\"\n\n")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, c.stop(context.Background())) }()
+	if err := c.start(ctx); err != nil {
+		return nil, err
+	}
+	r := admittedAtLeader
+	if err := r.prepare(ctx, e); err != nil {
+		return nil, err
+	}
+	wal := &env{cluster: c, baseline: e.baseline, scale: e.scale}
+	l := benchmark{e.scaled(r.ours), r.keys, append(words("CL.THROTTLE key:__rand_int__"), words(r.args)...)}
+	res = &result{name: `admitted with raft.log_store = "wal" / with bolt`, unit: "calls/s", ratio: true, free: true, other: "bolt"}
+	for range e.rounds {
+		mine, err := r.run(ctx, wal, l)
+		if err != nil {
+			return nil, err
+		}
+		bolt, err := r.run(ctx, e, l)
+		if err != nil {
+			return nil, err
+		}
+		res.add(mine, bolt)
+	}
+	return res, nil
+}
