@@ -95,12 +95,13 @@ func floodCPU(ctx context.Context, e *env) (*result, error) {
 // hotKey compares one key that all connections charge with 100,000 keys.
 func hotKey(ctx context.Context, e *env) (*result, error) {
 	many := admittedAtLeader
+	many.args = "20000000 1000 1 1" // one key bears the whole load
 	if err := many.prepare(ctx, e); err != nil {
 		return nil, err
 	}
 	res := &result{name: "one hot key, pipelined / 100,000 keys, pipelined", unit: "calls/s", bound: 1.4, stretch: 2, ratio: true, other: "100,000 keys"}
-	for range e.rounds {
-		hot, err := many.run(ctx, e, benchmark{e.scaled(many.ours), 1, append(words("CL.THROTTLE hot"), words(many.args)...)})
+	for i := range e.rounds {
+		hot, err := many.run(ctx, e, benchmark{e.scaled(many.ours), 1, append(words(fmt.Sprintf("CL.THROTTLE hot:%d", i)), words(many.args)...)})
 		if err != nil {
 			return nil, fmt.Errorf("one key: %w", err)
 		}

@@ -204,6 +204,10 @@ func (e *env) measure(ctx context.Context, chosen []row, file string) error {
 	var results []*result
 	for _, r := range chosen {
 		res, err := r.measure(ctx, e)
+		if err != nil && ctx.Err() == nil {
+			// One row that cannot be measured keeps no other one from it.
+			res, err = &result{name: r.name, missing: err.Error()}, e.cluster.start(ctx)
+		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", r.name, err)
 		}
