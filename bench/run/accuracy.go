@@ -187,6 +187,18 @@ func (e *env) redisDies(ctx context.Context, i int, replica bool) (v float64, er
 				return err
 			}
 			procs[0].kill()
+			// It takes over when it has read all that was sent to it: what is left in its
+			// socket when it is promoted would be lost on top.
+			err = await(ctx, "the replica does not notice", readyPatience, func(ctx context.Context) error {
+				fields, err := info(ctx, other, "replication")
+				if err == nil && fields["master_link_status"] != "down" {
+					err = fmt.Errorf("master_link_status:%s", fields["master_link_status"])
+				}
+				return err
+			})
+			if err != nil {
+				return err
+			}
 			if err := other.ReplicaOf(ctx, "NO", "ONE").Err(); err != nil {
 				return err
 			}
