@@ -106,7 +106,7 @@ func (r *result) markdown() string {
 			against += ", " + strings.TrimSuffix(r.other, ",")
 		}
 	}
-	line := fmt.Sprintf("| %s | %s | %s | **%.*f %s** (%s) |", r.name, ours, against, r.places(), r.value(), unit, spread)
+	line := fmt.Sprintf("| %s | %s | %s | **%s** (%s) |", r.name, ours, against, strings.TrimSpace(fmt.Sprintf("%.*f %s", r.places(), r.value(), unit)), spread)
 	if r.free {
 		return line
 	}
