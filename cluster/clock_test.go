@@ -25,9 +25,21 @@ func near(t *testing.T, what string, got, want int64, slack time.Duration) {
 }
 
 // Wall clocks mean nothing once cluster time has started; a failover loses a
-// network delay, however long it is on a busy machine, and gains nothing.
+// network delay and gains nothing. On a busy machine a delay may be long: one of three
+// failovers must be a quick one, and none may gain.
 func TestFailoverKeepsClusterTimeWhateverTheWallClocksSay(t *testing.T) {
 	t.Parallel()
+	var lost time.Duration
+	for range 3 {
+		if lost = lostByFailover(t); lost <= 100*time.Millisecond {
+			return
+		}
+	}
+	t.Errorf("after each of three failovers cluster time had lost more than 100ms, at last %s", lost)
+}
+
+// lostByFailover is the cluster time that a new cluster loses when its leader is cut off.
+func lostByFailover(t *testing.T) time.Duration {
 	c := startTestCluster(t, 3)
 	old := c.leader()
 	put(t, old, "a")
@@ -48,7 +60,7 @@ func TestFailoverKeepsClusterTimeWhateverTheWallClocksSay(t *testing.T) {
 	if got > want+elapsed {
 		t.Errorf("cluster time gained %s", time.Duration(got-want-elapsed))
 	}
-	near(t, "after a failover", got, want+elapsed, time.Second)
+	return time.Duration(want + elapsed - got)
 }
 
 // reboot stops all nodes and starts those given, each as on a rebooted machine

@@ -74,7 +74,7 @@ var rows = []row{
 	{"bad-connections", false, badDay("10,000 idle connections", manyConnections)},
 	{"bad-memory", false, fullMemory},
 	{"overload", false, overload},
-	{"allocations-denied", false, allocationsOf("objects that the leader allocates for a denial", 0.01, deniedAtLeader)},
+	{"allocations-denied", false, allocationsOf("objects that the leader allocates for a denial", 0.001, deniedAtLeader)},
 	{"allocations-admitted", false, allocationsOf("objects that the leader allocates for an admission", 0.1, admittedAtLeader)},
 	{"memory-table", false, memoryTable},
 	{"memory-process", false, memoryProcess},
