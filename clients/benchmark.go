@@ -3,16 +3,23 @@ package main
 import (
 	"context"
 	"fmt"
+	"net"
 	"os/exec"
 	"strings"
+
+	"limitd/proc/nodes"
 )
 
 // redis-benchmark shows no replies and stops at the first error, so that the
 // server says what it has charged, after a part of the limit and after three times as much.
 
 // benchmark runs it; limit is that of the key.
-func benchmark(ctx context.Context, at *node, as login, n, depth int, key string, limit int, more ...string) error {
-	args := []string{"-h", at.host(), "-p", at.port(), "-c", "1", "-q", "-n", fmt.Sprint(n), "-P", fmt.Sprint(depth)}
+func benchmark(ctx context.Context, at *nodes.Node, as login, n, depth int, key string, limit int, more ...string) error {
+	host, port, err := net.SplitHostPort(at.Addr)
+	if err != nil {
+		return err
+	}
+	args := []string{"-h", host, "-p", port, "-c", "1", "-q", "-n", fmt.Sprint(n), "-P", fmt.Sprint(depth)}
 	if as.user != "" {
 		args = append(args, "--user", as.user)
 	}
@@ -28,7 +35,7 @@ func benchmark(ctx context.Context, at *node, as login, n, depth int, key string
 }
 
 // generateOnce makes one call by each protocol.
-func (m *matrix) generateOnce(ctx context.Context, r *row, at *node, as login) error {
+func (m *matrix) generateOnce(ctx context.Context, r *row, at *nodes.Node, as login) error {
 	out, err := exec.CommandContext(ctx, "redis-benchmark", "--version").Output()
 	if err != nil {
 		return err
@@ -45,7 +52,7 @@ func (m *matrix) generateOnce(ctx context.Context, r *row, at *node, as login) e
 }
 
 // generate makes 3·limit calls, one by one or in pipelines.
-func (m *matrix) generate(ctx context.Context, r *row, at *node, what cell) error {
+func (m *matrix) generate(ctx context.Context, r *row, at *nodes.Node, what cell) error {
 	limit, depth := m.limit, 1
 	if what == pipeline {
 		limit = m.pipelined / 3

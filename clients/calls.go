@@ -3,6 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+
+	"limitd/proc"
+	"limitd/proc/nodes"
 )
 
 // window is the limit of RL.TAKE: exact, and nothing comes back during the run.
@@ -47,7 +50,7 @@ func (m *matrix) take(d *driver, key, id string, t *tally) (bool, error) {
 }
 
 // call makes 3·limit calls of each command, one after the other.
-func (m *matrix) call(ctx context.Context, r *row, at *node) error {
+func (m *matrix) call(ctx context.Context, r *row, at *nodes.Node) error {
 	if r.client.generator {
 		return m.generate(ctx, r, at, calls)
 	}
@@ -75,7 +78,7 @@ func (m *matrix) call(ctx context.Context, r *row, at *node) error {
 }
 
 // pipe makes all calls of one key in one pipeline, three times its limit.
-func (m *matrix) pipe(ctx context.Context, r *row, at *node) error {
+func (m *matrix) pipe(ctx context.Context, r *row, at *nodes.Node) error {
 	if r.client.generator {
 		return m.generate(ctx, r, at, pipeline)
 	}
@@ -106,7 +109,7 @@ func keysFor(r *row, at cell, round int) keys {
 
 // exhausted asks the server that nothing is left of both keys: what the client
 // counted is all that there was to count.
-func (m *matrix) exhausted(ctx context.Context, at *node, k keys) error {
+func (m *matrix) exhausted(ctx context.Context, at *nodes.Node, k keys) error {
 	if err := left(ctx, at, 0, "CL.THROTTLE", k.plain, m.limit-1, 1, 86400, 0); err != nil {
 		return err
 	}
@@ -114,7 +117,7 @@ func (m *matrix) exhausted(ctx context.Context, at *node, k keys) error {
 }
 
 // left asks a node what remains, which is the third integer of the reply.
-func left(ctx context.Context, at *node, want int64, command ...any) error {
+func left(ctx context.Context, at *nodes.Node, want int64, command ...any) error {
 	got, err := remaining(ctx, at, command...)
 	if err == nil && got != want {
 		err = fmt.Errorf("the server has %d left where it should have %d, says %v", got, want, command)
@@ -122,10 +125,10 @@ func left(ctx context.Context, at *node, want int64, command ...any) error {
 	return err
 }
 
-func remaining(ctx context.Context, at *node, command ...any) (int64, error) {
+func remaining(ctx context.Context, at *nodes.Node, command ...any) (int64, error) {
 	var n int64
-	err := await(ctx, fmt.Sprint("ask ", at.id, " ", command), readyPatience, func(ctx context.Context) error {
-		reply, err := at.client.Do(ctx, command...).Int64Slice()
+	err := proc.Await(ctx, fmt.Sprint("ask ", at.ID, " ", command), nodes.Patience, func(ctx context.Context) error {
+		reply, err := at.Client.Do(ctx, command...).Int64Slice()
 		if err == nil && len(reply) > 2 {
 			n = reply[2]
 		}

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"sync"
+
+	"limitd/proc/nodes"
 )
 
 // cell is what one client is asked to do.
@@ -61,8 +64,8 @@ func newMatrix(o options, dir string, chosen []*client, note func(string)) *matr
 }
 
 func (m *matrix) run(ctx context.Context) error {
-	err := m.on(ctx, patient, func(c *cluster) error {
-		at := c.nodes[0]
+	err := m.on(ctx, patient, func(c cluster) error {
+		at := c.Nodes[0]
 		m.note("connecting without a password")
 		m.each(ctx, connects, func(r *row) error { return m.connect(ctx, r, at, login{}) })
 		m.note("limit calls")
@@ -76,15 +79,15 @@ func (m *matrix) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = m.on(ctx, passwords+patient, func(c *cluster) error {
+	err = m.on(ctx, passwords+patient, func(c cluster) error {
 		m.note("connecting with a password")
-		m.each(ctx, connects, func(r *row) error { return m.authenticate(ctx, r, c.nodes[0]) })
+		m.each(ctx, connects, func(r *row) error { return m.authenticate(ctx, r, c.Nodes[0]) })
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	return m.on(ctx, passwords, func(c *cluster) error {
+	return m.on(ctx, passwords, func(c cluster) error {
 		m.note("restart")
 		if err := m.restart(ctx, c); err != nil {
 			return fmt.Errorf("%s: %w", restart, err)
@@ -102,13 +105,18 @@ func (m *matrix) run(ctx context.Context) error {
 }
 
 // on runs f on a fresh cluster with these settings.
-func (m *matrix) on(ctx context.Context, settings string, f func(*cluster) error) (err error) {
+func (m *matrix) on(ctx context.Context, settings string, f func(cluster) error) (err error) {
 	m.clusters++
-	c, err := newCluster(filepath.Join(m.dir, fmt.Sprint("cluster", m.clusters)), m.limitd, settings)
+	config := nodes.Config{Dir: filepath.Join(m.dir, fmt.Sprint("cluster", m.clusters)), Program: m.limitd, Settings: settings}
+	if strings.Contains(settings, passwords) {
+		config.Password = byPassword.password
+	}
+	made, err := nodes.New(config)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, c.stop()) }()
+	c := cluster{made}
+	defer func() { err = errors.Join(err, c.Stop()) }()
 	if err := c.start(ctx); err != nil {
 		return err
 	}

@@ -7,6 +7,9 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"limitd/proc"
+	"limitd/proc/nodes"
 )
 
 var (
@@ -15,8 +18,8 @@ var (
 )
 
 // with starts a client's driver at a node for as long as do runs.
-func (m *matrix) with(r *row, at *node, as login, do func(*driver) error) error {
-	d, err := startDriver(r.client, m.dir, at.host(), at.port(), as)
+func (m *matrix) with(r *row, at *nodes.Node, as login, do func(*driver) error) error {
+	d, err := startDriver(r.client, m.dir, at.Addr, as)
 	if err != nil {
 		return err
 	}
@@ -25,7 +28,7 @@ func (m *matrix) with(r *row, at *node, as login, do func(*driver) error) error 
 }
 
 // connect logs in, notes version and protocol, and makes one call.
-func (m *matrix) connect(ctx context.Context, r *row, at *node, as login) error {
+func (m *matrix) connect(ctx context.Context, r *row, at *nodes.Node, as login) error {
 	if r.client.generator {
 		return m.generateOnce(ctx, r, at, as)
 	}
@@ -61,7 +64,7 @@ func (m *matrix) connect(ctx context.Context, r *row, at *node, as login) error 
 
 // authenticate logs in with a password alone and as a user, and must not get in
 // with none and a wrong one.
-func (m *matrix) authenticate(ctx context.Context, r *row, at *node) error {
+func (m *matrix) authenticate(ctx context.Context, r *row, at *nodes.Node) error {
 	if err := m.connect(ctx, r, at, byPassword); err != nil {
 		return fmt.Errorf("with a password: %w", err)
 	}
@@ -93,7 +96,7 @@ func refusedLogin(d *driver) error {
 	case a.ok:
 		return fmt.Errorf("it is let in: %q", a.text)
 	}
-	return await(context.Background(), fmt.Sprintf("the client does not tell why it is refused: %q", a.text), 5*time.Second, func(context.Context) error {
+	return proc.Await(context.Background(), fmt.Sprintf("the client does not tell why it is refused: %q", a.text), 5*time.Second, func(context.Context) error {
 		if said := a.text + d.said.String(); !strings.Contains(strings.ToLower(said), "auth") && !strings.Contains(said, "WRONGPASS") {
 			return errors.New(said)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -48,7 +49,12 @@ func (a answer) number(i int) int {
 	return n
 }
 
-func startDriver(c *client, dir, host, port string, as login) (*driver, error) {
+// startDriver starts a client's driver for a node at addr.
+func startDriver(c *client, dir, addr string, as login) (*driver, error) {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, err
+	}
 	argv := make([]string, len(c.driver), len(c.driver)+4)
 	for i, arg := range c.driver {
 		if name, ok := strings.CutPrefix(arg, "bin/"); ok {

@@ -6,12 +6,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"limitd/proc/nodes"
 )
 
 // shell starts a driver that is a line of shell.
 func shell(t *testing.T, script string) *driver {
 	t.Helper()
-	d, err := startDriver(shellClient(script), t.TempDir(), "127.0.0.1", "1", login{})
+	d, err := startDriver(shellClient(script), t.TempDir(), "127.0.0.1:1", login{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +63,7 @@ func TestACellIsRedIfTheClientCountsSomethingElse(t *testing.T) {
 	} {
 		m := &matrix{options: options{limit: 30, pipelined: 1000}, dir: t.TempDir()}
 		r := &row{client: shellClient(script), failed: map[cell]error{}}
-		at := &node{addr: "127.0.0.1:1"}
+		at := &nodes.Node{Addr: "127.0.0.1:1"}
 		check := m.call
 		if strings.Contains(script, "pipeline") {
 			check = m.pipe

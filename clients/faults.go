@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"limitd/proc/nodes"
 )
 
 const (
@@ -20,14 +22,14 @@ const (
 )
 
 // restart ends the node that all clients are connected to, and starts it again.
-func (m *matrix) restart(ctx context.Context, c *cluster) error {
-	at := c.nodes[0]
-	if err := c.transfer(ctx, c.other(at)); err != nil {
+func (m *matrix) restart(ctx context.Context, c cluster) error {
+	at := c.Nodes[0]
+	if err := c.transfer(ctx, c.Other(at)); err != nil {
 		return err
 	}
 	return m.faulty(at, restart, func(g *gang) error {
 		return g.round(ctx, 0, func(*atomic.Int64) error {
-			if err := at.proc.stop(); err != nil {
+			if err := at.Proc.Stop(); err != nil {
 				return err
 			}
 			time.Sleep(outage) // the fault itself
@@ -37,14 +39,14 @@ func (m *matrix) restart(ctx context.Context, c *cluster) error {
 }
 
 // transfer moves leadership away from the clients' node, and back to it.
-func (m *matrix) transfer(ctx context.Context, c *cluster) error {
-	at := c.nodes[0]
+func (m *matrix) transfer(ctx context.Context, c cluster) error {
+	at := c.Nodes[0]
 	if err := c.transfer(ctx, at); err != nil {
 		return err
 	}
 	return m.faulty(at, transfer, func(g *gang) error {
 		return g.round(ctx, 0, func(*atomic.Int64) error {
-			if err := c.transfer(ctx, c.other(at)); err != nil {
+			if err := c.transfer(ctx, c.Other(at)); err != nil {
 				return err
 			}
 			return c.transfer(ctx, at)
@@ -53,18 +55,20 @@ func (m *matrix) transfer(ctx context.Context, c *cluster) error {
 }
 
 // kill kills the leader again and again, while the clients are connected to a node that survives.
-func (m *matrix) kill(ctx context.Context, c *cluster) error {
-	at := c.nodes[0]
+func (m *matrix) kill(ctx context.Context, c cluster) error {
+	at := c.Nodes[0]
 	return m.faulty(at, kill, func(g *gang) error {
 		for n := range m.kills {
-			leader := c.other(at)
+			leader := c.Other(at)
 			if err := c.transfer(ctx, leader); err != nil {
 				return err
 			}
 			err := g.round(ctx, n, func(killed *atomic.Int64) error {
 				killed.Store(time.Now().UnixNano())
-				leader.proc.kill()
-				return c.awaitReady(ctx)
+				if err := leader.Proc.Kill(); err != nil {
+					return err
+				}
+				return c.AwaitAnswers(ctx)
 			}, func() error { return c.start(ctx) })
 			if err != nil {
 				return err
@@ -80,13 +84,13 @@ func (m *matrix) kill(ctx context.Context, c *cluster) error {
 // gang is all clients at work while faults happen at once to all of them.
 type gang struct {
 	m        *matrix
-	at       *node
+	at       *nodes.Node
 	cell     cell
 	sessions []*session
 }
 
 // faulty connects all clients to a node for as long as do runs.
-func (m *matrix) faulty(at *node, what cell, do func(*gang) error) error {
+func (m *matrix) faulty(at *nodes.Node, what cell, do func(*gang) error) error {
 	g := &gang{m: m, at: at, cell: what}
 	defer func() {
 		for _, s := range g.sessions {
@@ -97,7 +101,7 @@ func (m *matrix) faulty(at *node, what cell, do func(*gang) error) error {
 		if r.client.generator {
 			continue
 		}
-		d, err := startDriver(r.client, m.dir, at.host(), at.port(), r.client.as())
+		d, err := startDriver(r.client, m.dir, at.Addr, r.client.as())
 		if err != nil {
 			r.fail(what, err)
 			continue

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net"
 	"sync/atomic"
+
+	"limitd/proc/nodes"
 )
 
 // lossy is a proxy in front of a node that loses one reply: the first one to a
@@ -73,7 +75,7 @@ func relay(to, from net.Conn, pass func([]byte) bool) {
 // lose finds out whether the client repeats a call whose reply was lost: then a
 // plain call is charged twice, and the client never knows. Under an ID it must be
 // charged once all the same.
-func (m *matrix) lose(ctx context.Context, r *row, at *node) error {
+func (m *matrix) lose(ctx context.Context, r *row, at *nodes.Node) error {
 	if r.client.generator {
 		return nil
 	}
@@ -98,14 +100,13 @@ func (m *matrix) lose(ctx context.Context, r *row, at *node) error {
 
 // loseOne makes a call behind a proxy that loses its reply, and returns what the
 // client was told and how often the server has charged it.
-func (m *matrix) loseOne(ctx context.Context, r *row, at *node, key string, command ...any) (a answer, charged int64, err error) {
-	p, err := newLossy(at.addr, key)
+func (m *matrix) loseOne(ctx context.Context, r *row, at *nodes.Node, key string, command ...any) (a answer, charged int64, err error) {
+	p, err := newLossy(at.Addr, key)
 	if err != nil {
 		return a, 0, err
 	}
 	defer p.listener.Close()
-	host, port, _ := net.SplitHostPort(p.listener.Addr().String())
-	d, err := startDriver(r.client, m.dir, host, port, login{})
+	d, err := startDriver(r.client, m.dir, p.listener.Addr().String(), login{})
 	if err != nil {
 		return a, 0, err
 	}

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"sync/atomic"
 	"time"
+
+	"limitd/proc/nodes"
 )
 
 // session is a client at work in a cell with faults: one driver, whose two keys are
@@ -103,7 +105,7 @@ func (s *session) time(began int64, ok bool) {
 }
 
 // finish makes the rest of the 3·limit calls of each key, and judges.
-func (s *session) finish(ctx context.Context, at *node) error {
+func (s *session) finish(ctx context.Context, at *nodes.Node) error {
 	for _, t := range []*tally{&s.plain, &s.byID} {
 		for deadline := time.Now().Add(recovery); t.answered() < 3*s.m.limit && s.usable() && ctx.Err() == nil; {
 			if _, err := s.ask(t); err != nil {

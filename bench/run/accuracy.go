@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -14,6 +12,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"limitd/bench"
+	"limitd/proc"
+	"limitd/proc/nodes"
 )
 
 // A limit of accuracyLimit for each of accuracyKeys keys, which gives nothing back for a
@@ -75,19 +75,16 @@ func accuracy(killed bool) func(context.Context, *env) (*result, error) {
 			res.name += ", the leader killed (kill -9) half-way"
 		}
 		for i := range min(e.rounds, 3) {
-			if err := e.cluster.start(ctx); err != nil {
-				return nil, err
-			}
-			leader, err := e.cluster.leader(ctx)
+			leader, err := e.cluster.Start(ctx)
 			if err != nil {
 				return nil, err
 			}
-			client := e.cluster.follower(leader).client
+			client := e.cluster.Other(leader).Client
 			ask := func(ctx context.Context, key string) (bool, error) {
 				got, err := client.Do(ctx, append([]any{"CL.THROTTLE", key}, anys(words(accuracyCall))...)...).Int64Slice()
 				return err == nil && got[0] == 0, err
 			}
-			fault := func() error { leader.proc.kill(); return nil }
+			fault := leader.Proc.Kill
 			if !killed {
 				fault = nil
 			}
@@ -97,7 +94,8 @@ func accuracy(killed bool) func(context.Context, *env) (*result, error) {
 			}
 			res.add(v)
 		}
-		return res, e.cluster.start(ctx)
+		_, err := e.cluster.Start(ctx)
+		return res, err
 	}
 }
 
@@ -118,27 +116,14 @@ func accuracyOfRedis(name string, replica bool) func(context.Context, *env) (*re
 }
 
 func (e *env) redisDies(ctx context.Context, i int, replica bool) (v float64, err error) {
-	addrs, err := freeAddrs(2)
+	addrs, err := proc.FreeAddrs(2)
 	if err != nil {
 		return 0, err
 	}
-	host, port, _ := net.SplitHostPort(addrs[0])
-	_, second, _ := net.SplitHostPort(addrs[1])
-	var procs []*process
-	defer func() {
-		for _, p := range procs {
-			if p.running() {
-				err = errors.Join(err, p.stop())
-			}
-		}
-	}()
-	run := func(port string, more ...string) error {
-		data := filepath.Join(e.dir, fmt.Sprintf("dies-%d-%s-%d", i, port, len(procs)))
-		if err := os.Mkdir(data, 0o700); err != nil {
-			return err
-		}
-		p, err := start("redis-server", filepath.Join(data, "log"), "redis-server", append([]string{"--bind", host, "--port", port, "--dir", data,
-			"--save", "", "--appendonly", "no", "--repl-diskless-sync-delay", "0"}, more...)...)
+	var procs []*proc.Process
+	defer func() { err = errors.Join(err, proc.StopAll(procs...)) }()
+	run := func(addr string, more ...string) error {
+		p, err := startServer(filepath.Join(e.dir, fmt.Sprintf("dies-%d-%v-%d", i, replica, len(procs))), addr, append(more, "--repl-diskless-sync-delay", "0")...)
 		if err == nil {
 			procs = append(procs, p)
 		}
@@ -149,34 +134,36 @@ func (e *env) redisDies(ctx context.Context, i int, replica bool) (v float64, er
 	var at atomic.Pointer[redis.Client]
 	at.Store(client)
 	load := func(c *redis.Client) error {
-		return await(ctx, "redis-server does not answer", readyPatience, func(ctx context.Context) error { return c.ScriptLoad(ctx, bench.GCRA).Err() })
+		return proc.Await(ctx, "redis-server does not answer", readyPatience, func(ctx context.Context) error { return c.ScriptLoad(ctx, bench.GCRA).Err() })
 	}
-	if err := run(port); err != nil {
+	if err := run(addrs[0]); err != nil {
 		return 0, err
 	}
 	if err := load(client); err != nil {
 		return 0, err
 	}
 	fault := func() error {
-		procs[0].kill()
-		if err := run(port); err != nil {
+		if err := procs[0].Kill(); err != nil {
+			return err
+		}
+		if err := run(addrs[0]); err != nil {
 			return err
 		}
 		return load(client)
 	}
 	if replica {
-		if err := run(second, "--replicaof", host, port); err != nil {
+		if err := run(addrs[1], replicaOf(addrs[0])...); err != nil {
 			return 0, err
 		}
 		other := newClient(addrs[1])
 		defer other.Close()
-		err := await(ctx, "the replica is not there", readyPatience, func(ctx context.Context) error { return replicated(ctx, client, 1) })
+		err := proc.Await(ctx, "the replica is not there", readyPatience, func(ctx context.Context) error { return replicated(ctx, client, 1) })
 		if err != nil {
 			return 0, err
 		}
 		fault = func() error {
 			// A replica that follows: one that had never been level would be no fair comparison.
-			err := await(ctx, "the replica does not follow", readyPatience, func(ctx context.Context) error {
+			err := proc.Await(ctx, "the replica does not follow", readyPatience, func(ctx context.Context) error {
 				n, err := other.DBSize(ctx).Result()
 				if err == nil && n < accuracyKeys {
 					err = fmt.Errorf("it has %d of %d keys", n, accuracyKeys)
@@ -186,11 +173,13 @@ func (e *env) redisDies(ctx context.Context, i int, replica bool) (v float64, er
 			if err != nil {
 				return err
 			}
-			procs[0].kill()
+			if err := procs[0].Kill(); err != nil {
+				return err
+			}
 			// It takes over when it has read all that was sent to it: what is left in its
 			// socket when it is promoted would be lost on top.
-			err = await(ctx, "the replica does not notice", readyPatience, func(ctx context.Context) error {
-				fields, err := info(ctx, other, "replication")
+			err = proc.Await(ctx, "the replica does not notice", readyPatience, func(ctx context.Context) error {
+				fields, err := nodes.Info(ctx, other, "replication")
 				if err == nil && fields["master_link_status"] != "down" {
 					err = fmt.Errorf("master_link_status:%s", fields["master_link_status"])
 				}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"limitd/bench/load"
+	"limitd/proc/nodes"
 )
 
 // Bad days: the healthy work, admissions at a fixed rate beside denials at another,
@@ -28,14 +28,14 @@ const (
 type healthy struct{ admitted, denied *load.Result }
 
 // work runs both loads at the node.
-func (e *env) work(ctx context.Context, at *node) (h healthy, err error) {
+func (e *env) work(ctx context.Context, at *nodes.Node) (h healthy, err error) {
 	type outcome struct {
 		r   *load.Result
 		err error
 	}
 	denied := make(chan outcome, 1)
 	plan := func(rate float64, after string, keys int, name func(int) string) load.Plan {
-		return e.plan(load.Plan{Addrs: []string{at.addr}, Conns: 50, Rate: rate, Next: command{before: []string{"CL.THROTTLE"}, after: words(after), keys: keys, name: name}.next()})
+		return e.plan(load.Plan{Addrs: []string{at.Addr}, Conns: 50, Rate: rate, Next: command{before: []string{"CL.THROTTLE"}, after: words(after), keys: keys, name: name}.next()})
 	}
 	go func() {
 		r, err := drive(ctx, plan(healthyDenials, usedUp, deniedAtLeader.keys, nil), false)
@@ -48,7 +48,7 @@ func (e *env) work(ctx context.Context, at *node) (h healthy, err error) {
 }
 
 // badDay measures the work without and with what begin does to the cluster; end takes it back.
-func badDay(name string, begin func(ctx context.Context, e *env, leader, follower *node) (end func() error, err error)) func(context.Context, *env) (*result, error) {
+func badDay(name string, begin func(ctx context.Context, e *env, leader, follower *nodes.Node) (end func() error, err error)) func(context.Context, *env) (*result, error) {
 	return func(ctx context.Context, e *env) (*result, error) {
 		e.filled = false
 		if err := deniedAtLeader.prepare(ctx, e); err != nil {
@@ -56,10 +56,7 @@ func badDay(name string, begin func(ctx context.Context, e *env, leader, followe
 		}
 		res := &result{name: "bad day: " + name + "; p99 of admissions beside / without", unit: "ms", ratio: true, free: true, other: "without,"}
 		for range min(e.rounds, 3) {
-			if err := e.cluster.awaitReady(ctx); err != nil {
-				return nil, err
-			}
-			leader, err := e.cluster.leader(ctx)
+			leader, err := e.cluster.AwaitReady(ctx)
 			if err != nil {
 				return nil, err
 			}
@@ -67,7 +64,7 @@ func badDay(name string, begin func(ctx context.Context, e *env, leader, followe
 			if err != nil {
 				return nil, err
 			}
-			end, err := begin(ctx, e, leader, e.cluster.follower(leader))
+			end, err := begin(ctx, e, leader, e.cluster.Other(leader))
 			if err != nil {
 				return nil, err
 			}
@@ -83,14 +80,13 @@ func badDay(name string, begin func(ctx context.Context, e *env, leader, followe
 	}
 }
 
-func pausedFollower(_ context.Context, _ *env, _, follower *node) (func() error, error) {
-	p := follower.proc.cmd.Process
-	return func() error { return p.Signal(syscall.SIGCONT) }, p.Signal(syscall.SIGSTOP)
+func pausedFollower(_ context.Context, _ *env, _, follower *nodes.Node) (func() error, error) {
+	return func() error { return follower.Proc.Signal(syscall.SIGCONT) }, follower.Proc.Signal(syscall.SIGSTOP)
 }
 
 // slowFollower makes each sync of a follower 20 ms longer.
-func slowFollower(ctx context.Context, e *env, _, follower *node) (func() error, error) {
-	tracer := exec.CommandContext(ctx, "strace", "-f", "-qq", "-o", "/dev/null", "-p", strconv.Itoa(follower.proc.cmd.Process.Pid),
+func slowFollower(ctx context.Context, e *env, _, follower *nodes.Node) (func() error, error) {
+	tracer := exec.CommandContext(ctx, "strace", "-f", "-qq", "-o", "/dev/null", "-p", strconv.Itoa(follower.Proc.PID()),
 		"-e", "trace=fdatasync,fsync", "-e", "inject=fdatasync,fsync:delay_exit=20000")
 	if err := tracer.Start(); err != nil {
 		return nil, fmt.Errorf("%w (Debian: apt-get install strace)", err)
@@ -103,7 +99,7 @@ func slowFollower(ctx context.Context, e *env, _, follower *node) (func() error,
 }
 
 // manyConnections is 10,000 connections that do nothing.
-func manyConnections(ctx context.Context, _ *env, leader, _ *node) (func() error, error) {
+func manyConnections(ctx context.Context, _ *env, leader, _ *nodes.Node) (func() error, error) {
 	var conns []net.Conn
 	end := func() error {
 		for _, c := range conns {
@@ -113,7 +109,7 @@ func manyConnections(ctx context.Context, _ *env, leader, _ *node) (func() error
 	}
 	for i := range 10_000 {
 		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 1, byte(1+i%200))}}
-		c, err := d.DialContext(ctx, "tcp", leader.addr)
+		c, err := d.DialContext(ctx, "tcp", leader.Addr)
 		if err != nil {
 			return nil, errors.Join(err, end())
 		}
@@ -125,18 +121,12 @@ func manyConnections(ctx context.Context, _ *env, leader, _ *node) (func() error
 // fullMemory measures the admissions of old keys beside a flood of new ones at max_memory.
 func fullMemory(ctx context.Context, e *env) (res *result, err error) {
 	dir := filepath.Join(e.dir, "full")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
-	}
-	c, err := newClusterWith(dir, e.cluster.program, "[limits]\nmax_memory = \"16MiB\"\n\n")
+	c, err := nodes.New(nodes.Config{Dir: dir, Program: e.cluster.Program, Settings: "[limits]\nmax_memory = \"16MiB\"\n\n"})
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, c.stop(context.Background())) }()
-	if err := c.start(ctx); err != nil {
-		return nil, err
-	}
-	leader, err := c.leader(ctx)
+	defer func() { err = errors.Join(err, c.Stop()) }()
+	leader, err := c.Start(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -144,10 +134,10 @@ func fullMemory(ctx context.Context, e *env) (res *result, err error) {
 	if err := deniedAtLeader.prepare(ctx, full); err != nil {
 		return nil, err
 	}
-	fill := load.Plan{Addrs: []string{leader.addr}, Conns: 50, Pipeline: 64, Time: time.Second,
+	fill := load.Plan{Addrs: []string{leader.Addr}, Conns: 50, Pipeline: 64, Time: time.Second,
 		Next: command{before: []string{"CL.THROTTLE"}, after: words(withRoom), keys: 1 << 40, name: func(n int) string { return fmt.Sprintf("fill:%d", n) }}.next()}
 	// The keys of the work are there before the memory is full, and for long.
-	err = seedKeys(ctx, leader.client, workloadKeys, func(i int) string { return keyName(1_000_000 + i) }, func(key string) []any {
+	err = seedKeys(ctx, leader.Client, workloadKeys, func(i int) string { return keyName(1_000_000 + i) }, func(key string) []any {
 		return append([]any{"CL.THROTTLE", key}, anys(words(strings.TrimSuffix(withRoom, "1")+"500"))...)
 	})
 	if err != nil {
@@ -174,7 +164,7 @@ func fullMemory(ctx context.Context, e *env) (res *result, err error) {
 		floodCtx, stop := context.WithCancel(ctx)
 		flooded := make(chan *load.Result, 1)
 		go func() {
-			r, _ := load.Run(floodCtx, load.Plan{Addrs: []string{leader.addr}, Conns: 20, Pipeline: 16, Time: time.Hour,
+			r, _ := load.Run(floodCtx, load.Plan{Addrs: []string{leader.Addr}, Conns: 20, Pipeline: 16, Time: time.Hour,
 				Next: command{before: []string{"CL.THROTTLE"}, after: words(withRoom), keys: 1 << 40, name: func(n int) string { return fmt.Sprintf("flood:%d:%d", i, n) }}.next()})
 			flooded <- r
 		}()
@@ -184,7 +174,7 @@ func fullMemory(ctx context.Context, e *env) (res *result, err error) {
 		if err != nil {
 			return nil, err
 		}
-		rss, err := leader.proc.rssAnon()
+		rss, err := rssAnon(leader.Proc)
 		if err != nil {
 			return nil, err
 		}
@@ -206,10 +196,7 @@ func overload(ctx context.Context, e *env) (*result, error) {
 	call := command{before: []string{"CL.THROTTLE"}, after: words(withRoom), keys: workloadKeys, name: func(i int) string { return keyName(1_000_000 + i) }}
 	res := &result{name: fmt.Sprintf("overload, %d calls outstanding: p99 of admissions at a fixed rate a second later / before", outstanding), unit: "ms", ratio: true, less: true, bound: 2, other: "before,"}
 	for range min(e.rounds, 3) {
-		if err := e.cluster.awaitReady(ctx); err != nil {
-			return nil, err
-		}
-		leader, err := e.cluster.leader(ctx)
+		leader, err := e.cluster.AwaitReady(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -217,7 +204,7 @@ func overload(ctx context.Context, e *env) (*result, error) {
 		if err != nil {
 			return nil, err
 		}
-		p := e.plan(load.Plan{Addrs: []string{leader.addr}, Conns: conns, Pipeline: outstanding / conns, Next: call.next()})
+		p := e.plan(load.Plan{Addrs: []string{leader.Addr}, Conns: conns, Pipeline: outstanding / conns, Next: call.next()})
 		r, err := load.Run(ctx, p)
 		if err != nil {
 			return nil, err
@@ -225,7 +212,7 @@ func overload(ctx context.Context, e *env) (*result, error) {
 		if r.Codes["the"] > 0 || r.Codes["ERR"] > 0 {
 			return nil, fmt.Errorf("overload: %v, the first %s", r.Codes, r.FirstError)
 		}
-		rss, err := leader.proc.rssAnon()
+		rss, err := rssAnon(leader.Proc)
 		if err != nil {
 			return nil, err
 		}

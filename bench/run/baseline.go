@@ -3,14 +3,14 @@ package main
 import (
 	"context"
 	"fmt"
-	"net"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
 
 	"limitd/bench"
+	"limitd/proc"
+	"limitd/proc/nodes"
 )
 
 // baseline is a Redis server without persistence that holds the script or, in its place,
@@ -18,7 +18,7 @@ import (
 type baseline struct {
 	addr, sha string
 	cell      bool
-	proc      *process
+	proc      *proc.Process
 	client    *redis.Client
 }
 
@@ -28,26 +28,19 @@ func startBaseline(ctx context.Context, dir string) (*baseline, error) {
 
 // startRedis starts a baseline with a module, if it is given the file of one.
 func startRedis(ctx context.Context, dir, module string) (*baseline, error) {
-	addrs, err := freeAddrs(1)
-	if err != nil {
-		return nil, err
-	}
-	host, port, err := net.SplitHostPort(addrs[0])
+	addrs, err := proc.FreeAddrs(1)
 	if err != nil {
 		return nil, err
 	}
 	b := &baseline{addr: addrs[0], client: newClient(addrs[0]), cell: module != ""}
-	args := []string{"--bind", host, "--port", port, "--dir", dir, "--save", "", "--appendonly", "no"}
-	name := "redis"
+	var args []string
 	if b.cell {
-		args = append(args, "--loadmodule", module)
-		name = "redis-cell"
+		args = []string{"--loadmodule", module}
 	}
-	b.proc, err = start("redis-server", filepath.Join(dir, name+".log"), "redis-server", args...)
-	if err != nil {
-		return nil, fmt.Errorf("%w (Debian: apt-get install redis-server redis-tools)", err)
+	if b.proc, err = startServer(dir, b.addr, args...); err != nil {
+		return nil, err
 	}
-	err = await(ctx, "redis-server does not answer", readyPatience, func(ctx context.Context) error {
+	err = proc.Await(ctx, "redis-server does not answer", readyPatience, func(ctx context.Context) error {
 		b.sha, err = b.client.ScriptLoad(ctx, bench.GCRA).Result()
 		return err
 	}, b.proc)
@@ -55,7 +48,7 @@ func startRedis(ctx context.Context, dir, module string) (*baseline, error) {
 		err = b.check(ctx)
 	}
 	if err != nil {
-		b.proc.kill()
+		b.proc.Kill()
 		return nil, err
 	}
 	return b, nil
@@ -79,11 +72,11 @@ func (b *baseline) what() string {
 // check makes sure that what runs there is the script, on a server that keeps
 // nothing on disk.
 func (b *baseline) check(ctx context.Context) error {
-	pid, err := info(ctx, b.client, "server")
+	pid, err := nodes.Info(ctx, b.client, "server")
 	if err != nil {
 		return err
 	}
-	if got, want := pid["process_id"], fmt.Sprint(b.proc.cmd.Process.Pid); got != want {
+	if got, want := pid["process_id"], fmt.Sprint(b.proc.PID()); got != want {
 		return fmt.Errorf("%s is answered by process %s, not by the redis-server started for this (%s)", b.addr, got, want)
 	}
 	for i, want := range [][]int64{{0, 2, 1, -1, 60}, {0, 2, 0, -1, 120}, {1, 2, 0, 60, 120}} {
@@ -103,7 +96,7 @@ func (b *baseline) check(ctx context.Context) error {
 
 // written is how many SETs the server has done: the admitted calls.
 func (b *baseline) written(ctx context.Context) (int64, error) {
-	fields, err := info(ctx, b.client, "commandstats")
+	fields, err := nodes.Info(ctx, b.client, "commandstats")
 	if err != nil {
 		return 0, err
 	}

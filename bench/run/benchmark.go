@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"limitd/proc"
 )
 
 // loadPatience bounds one run of redis-benchmark.
@@ -94,7 +96,7 @@ func seedKeys(ctx context.Context, client *redis.Client, keys int, name func(int
 
 func seedBatch(ctx context.Context, client *redis.Client, from, to int, name func(int) string, call func(key string) []any) error {
 	again := false
-	return await(ctx, "seed keys from "+name(from), readyPatience, func(ctx context.Context) error {
+	return proc.Await(ctx, "seed keys from "+name(from), readyPatience, func(ctx context.Context) error {
 		pipe := client.Pipeline()
 		for i := from; i < to; i++ {
 			pipe.Do(ctx, call(name(i))...)
@@ -107,7 +109,7 @@ func seedBatch(ctx context.Context, client *redis.Client, from, to int, name fun
 		for i, r := range replies {
 			got, err := r.(*redis.Cmd).Int64Slice()
 			if err != nil || len(got) != 5 || (got[0] != 0 && !again) {
-				return permanent{fmt.Errorf("%s: %v, %v: not admitted", name(from+i), got, err)}
+				return proc.Permanent(fmt.Errorf("%s: %v, %v: not admitted", name(from+i), got, err))
 			}
 		}
 		return nil

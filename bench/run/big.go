@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"limitd/bench/load"
+	"limitd/proc"
+	"limitd/proc/nodes"
 )
 
 // bigKey has 24 bytes.
@@ -19,18 +21,15 @@ func (e *env) fill(ctx context.Context) error {
 	if e.filled {
 		return nil
 	}
-	if err := e.cluster.awaitReady(ctx); err != nil {
-		return err
-	}
-	leader, err := e.cluster.leader(ctx)
+	leader, err := e.cluster.AwaitReady(ctx)
 	if err != nil {
 		return err
 	}
-	if err := leader.client.FlushAll(ctx).Err(); err != nil {
+	if err := leader.Client.FlushAll(ctx).Err(); err != nil {
 		return err
 	}
 	began := time.Now()
-	err = seedKeys(ctx, leader.client, e.bigKeys, bigKey, func(key string) []any {
+	err = seedKeys(ctx, leader.Client, e.bigKeys, bigKey, func(key string) []any {
 		return []any{"CL.THROTTLE", key, 0, 1, 86400, 1}
 	})
 	if err != nil {
@@ -38,20 +37,21 @@ func (e *env) fill(ctx context.Context) error {
 	}
 	fmt.Printf("\n%d keys of %d bytes charged in %.0f s\n", e.bigKeys, len(bigKey(0)), time.Since(began).Seconds())
 	e.filled = true
-	return e.cluster.awaitReady(ctx)
+	_, err = e.cluster.AwaitReady(ctx)
+	return err
 }
 
 // memoryTable is what the table of a node takes for one of many keys.
 func memoryTable(ctx context.Context, e *env) (*result, error) {
-	return e.perNode(ctx, "memory of a live key of 24 bytes in the table (the worst node)", "bytes", 64, 56, func(n *node) (float64, error) {
-		fields, err := n.info(ctx)
+	return e.perNode(ctx, "memory of a live key of 24 bytes in the table (the worst node)", "bytes", 64, 56, func(n *nodes.Node) (float64, error) {
+		fields, err := n.Info(ctx)
 		if err != nil {
 			return 0, err
 		}
 		keys, err1 := strconv.ParseFloat(fields["keys"], 64)
 		size, err2 := strconv.ParseFloat(fields["table_bytes"], 64)
 		if err := errors.Join(err1, err2); err != nil || keys < float64(e.bigKeys) {
-			return 0, fmt.Errorf("%s: INFO says keys:%s table_bytes:%s (%v)", n.id, fields["keys"], fields["table_bytes"], err)
+			return 0, fmt.Errorf("%s: INFO says keys:%s table_bytes:%s (%v)", n.ID, fields["keys"], fields["table_bytes"], err)
 		}
 		return size / keys, nil
 	})
@@ -59,18 +59,18 @@ func memoryTable(ctx context.Context, e *env) (*result, error) {
 
 // memoryProcess is what the process takes with them, beyond what files back.
 func memoryProcess(ctx context.Context, e *env) (*result, error) {
-	return e.perNode(ctx, fmt.Sprintf("RssAnon of a node with %d live keys (the worst node)", e.bigKeys), "MB", 1200, 0, func(n *node) (float64, error) {
-		b, err := n.proc.rssAnon()
+	return e.perNode(ctx, fmt.Sprintf("RssAnon of a node with %d live keys (the worst node)", e.bigKeys), "MB", 1200, 0, func(n *nodes.Node) (float64, error) {
+		b, err := rssAnon(n.Proc)
 		return float64(b) / 1e6, err
 	})
 }
 
-func (e *env) perNode(ctx context.Context, name, unit string, bound, stretch float64, figure func(*node) (float64, error)) (*result, error) {
+func (e *env) perNode(ctx context.Context, name, unit string, bound, stretch float64, figure func(*nodes.Node) (float64, error)) (*result, error) {
 	if err := e.fill(ctx); err != nil {
 		return nil, err
 	}
 	res := &result{name: name, unit: unit, bound: bound, stretch: stretch, worst: true}
-	for _, n := range e.cluster.nodes {
+	for _, n := range e.cluster.Nodes {
 		v, err := figure(n)
 		if err != nil {
 			return nil, err
@@ -100,10 +100,7 @@ func (e *env) besideASnapshot(ctx context.Context, name string, bound, stretch f
 	}
 	res := &result{name: name, unit: "ms", bound: bound, stretch: stretch}
 	for range e.rounds {
-		if err := e.cluster.awaitReady(ctx); err != nil {
-			return nil, err
-		}
-		leader, err := e.cluster.leader(ctx)
+		leader, err := e.cluster.AwaitReady(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -112,9 +109,9 @@ func (e *env) besideASnapshot(ctx context.Context, name string, bound, stretch f
 			return nil, err
 		}
 		saved := make(chan error, 1)
-		go func() { saved <- leader.client.Do(ctx, "RL.SNAPSHOT", "SAVE").Err() }()
+		go func() { saved <- leader.Client.Do(ctx, "RL.SNAPSHOT", "SAVE").Err() }()
 		began := time.Now()
-		r, err := drive(ctx, load.Plan{Addrs: []string{leader.addr}, Conns: 50, Rate: rate, Time: max(time.Second, time.Duration(float64(loadTime)*e.scale)), Next: c.next()}, allowed)
+		r, err := drive(ctx, load.Plan{Addrs: []string{leader.Addr}, Conns: 50, Rate: rate, Time: max(time.Second, time.Duration(float64(loadTime)*e.scale)), Next: c.next()}, allowed)
 		if err != nil {
 			return nil, err
 		}
@@ -128,9 +125,9 @@ func (e *env) besideASnapshot(ctx context.Context, name string, bound, stretch f
 }
 
 // touch changes n of the keys: it charges them once more than they have room for otherwise.
-func touch(ctx context.Context, leader *node, n int) error {
+func touch(ctx context.Context, leader *nodes.Node, n int) error {
 	from := rand.IntN(max(1, n))
-	return seedKeys(ctx, leader.client, n, func(i int) string { return bigKey(from + i) }, func(key string) []any {
+	return seedKeys(ctx, leader.Client, n, func(i int) string { return bigKey(from + i) }, func(key string) []any {
 		return []any{"CL.THROTTLE", key, 1000, 1, 86400, 1}
 	})
 }
@@ -141,7 +138,7 @@ func allocationsOf(name string, bound float64, r rates) func(context.Context, *e
 		if err := r.prepare(ctx, e); err != nil {
 			return nil, err
 		}
-		leader, err := e.cluster.leader(ctx)
+		leader, err := e.cluster.Leader(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -152,14 +149,14 @@ func allocationsOf(name string, bound float64, r rates) func(context.Context, *e
 			return nil, err
 		}
 		for range e.rounds {
-			before, err := leader.allocated(ctx)
+			before, err := allocated(ctx, leader)
 			if err != nil {
 				return nil, err
 			}
 			if _, err := r.run(ctx, e, l); err != nil {
 				return nil, err
 			}
-			after, err := leader.allocated(ctx)
+			after, err := allocated(ctx, leader)
 			if err != nil {
 				return nil, err
 			}
@@ -171,14 +168,14 @@ func allocationsOf(name string, bound float64, r rates) func(context.Context, *e
 }
 
 // allocated is how many objects the node's process has allocated since its start.
-func (n *node) allocated(ctx context.Context) (int64, error) {
-	fields, err := n.info(ctx)
+func allocated(ctx context.Context, n *nodes.Node) (int64, error) {
+	fields, err := n.Info(ctx)
 	if err != nil {
 		return 0, err
 	}
 	v, err := strconv.ParseInt(fields["go_heap_allocs"], 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("%s: INFO says go_heap_allocs:%q", n.id, fields["go_heap_allocs"])
+		return 0, fmt.Errorf("%s: INFO says go_heap_allocs:%q", n.ID, fields["go_heap_allocs"])
 	}
 	return v, nil
 }
@@ -188,28 +185,29 @@ func restartBig(ctx context.Context, e *env) (*result, error) {
 	if err := e.fill(ctx); err != nil {
 		return nil, err
 	}
-	leader, err := e.cluster.leader(ctx)
+	leader, err := e.cluster.Leader(ctx)
 	if err != nil {
 		return nil, err
 	}
-	n := e.cluster.follower(leader)
+	n := e.cluster.Other(leader)
 	res := &result{name: fmt.Sprintf("restart with %d live keys: first answer (SIGTERM, then kill -9)", e.bigKeys), unit: "s", bound: 15, stretch: 8, worst: true}
-	for _, end := range []func() error{n.proc.stop, func() error { n.proc.kill(); return nil }} {
-		if err := e.cluster.awaitReady(ctx); err != nil {
+	for _, end := range []func() error{n.Proc.Stop, n.Proc.Kill} {
+		if _, err := e.cluster.AwaitReady(ctx); err != nil {
 			return nil, err
 		}
 		if err := end(); err != nil {
 			return nil, err
 		}
 		began := time.Now()
-		if err := e.cluster.startNode(n); err != nil {
+		if err := e.cluster.StartNode(n); err != nil {
 			return nil, err
 		}
-		err := await(ctx, n.id+" does not answer after a start", restartPatience, func(ctx context.Context) error { return n.denies(ctx, bigKey(e.bigKeys-1)) }, n.proc)
+		err := proc.Await(ctx, n.ID+" does not answer after a start", restartPatience, func(ctx context.Context) error { return denies(ctx, n, bigKey(e.bigKeys-1)) }, n.Proc)
 		if err != nil {
 			return nil, err
 		}
 		res.add(time.Since(began).Seconds())
 	}
-	return res, e.cluster.awaitReady(ctx)
+	_, err = e.cluster.AwaitReady(ctx)
+	return res, err
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"limitd/bench/load"
+	"limitd/proc"
 )
 
 // comparison is a row: single calls of limitd, all admitted or all denied, over those of a peer.
@@ -50,7 +51,7 @@ func (c comparison) measure(ctx context.Context, e *env) (res *result, err error
 	next := command{before: []string{"CL.THROTTLE"}, after: words(ours.args), keys: ours.keys}.next()
 	for range e.rounds {
 		var mine *load.Result
-		ourCPU, err := cpuOf(e.cluster.procs(), func() (err error) {
+		ourCPU, err := cpuOf(e.cluster.Procs(), func() (err error) {
 			mine, err = e.single(ctx, next, !c.denied)
 			return err
 		})
@@ -76,9 +77,9 @@ func (c comparison) measure(ctx context.Context, e *env) (res *result, err error
 }
 
 // cpuOf is the processor time that some processes use while f runs.
-func cpuOf(procs []*process, f func() error) (used time.Duration, err error) {
+func cpuOf(procs []*proc.Process, f func() error) (used time.Duration, err error) {
 	for _, p := range procs {
-		before, err := p.cpu()
+		before, err := cpuTime(p)
 		if err != nil {
 			return 0, err
 		}
@@ -88,7 +89,7 @@ func cpuOf(procs []*process, f func() error) (used time.Duration, err error) {
 		return 0, err
 	}
 	for _, p := range procs {
-		after, err := p.cpu()
+		after, err := cpuTime(p)
 		if err != nil {
 			return 0, err
 		}
@@ -141,14 +142,11 @@ func (c comparison) check(n *counted) error {
 
 // single is limitd's side: 500 connections to the leader, one call at a time on each.
 func (e *env) single(ctx context.Context, next func([]byte, *rand.Rand) []byte, allowed bool) (*load.Result, error) {
-	if err := e.cluster.awaitReady(ctx); err != nil {
-		return nil, err
-	}
-	leader, err := e.cluster.leader(ctx)
+	leader, err := e.cluster.AwaitReady(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return drive(ctx, e.plan(load.Plan{Addrs: []string{leader.addr}, Conns: peerClients, Next: next}), allowed)
+	return drive(ctx, e.plan(load.Plan{Addrs: []string{leader.Addr}, Conns: peerClients, Next: next}), allowed)
 }
 
 // accuracyOfPeer is admitted / limit of a peer to which nothing happens.

@@ -6,14 +6,16 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"limitd/proc"
 )
 
 // clockTick is the unit of CPU times in /proc, which Linux fixes for programs at 1/100 s.
 const clockTick = 10 * time.Millisecond
 
-// cpu is the processor time that the process has used, in user and system mode.
-func (p *process) cpu() (time.Duration, error) {
-	file := fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid)
+// cpuTime is the processor time that the process has used, in user and system mode.
+func cpuTime(p *proc.Process) (time.Duration, error) {
+	file := fmt.Sprintf("/proc/%d/stat", p.PID())
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return 0, err
@@ -35,8 +37,8 @@ func (p *process) cpu() (time.Duration, error) {
 }
 
 // rssAnon is the memory of the process that no file backs, in bytes.
-func (p *process) rssAnon() (int64, error) {
-	file := fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid)
+func rssAnon(p *proc.Process) (int64, error) {
+	file := fmt.Sprintf("/proc/%d/status", p.PID())
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return 0, err

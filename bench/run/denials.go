@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"limitd/proc/nodes"
 )
 
 // The load beside a join: clients that call one by one, with a moment between two
@@ -32,19 +34,19 @@ type denials struct {
 }
 
 // startDenials asks all nodes for the keys that seed has used up.
-func startDenials(ctx context.Context, nodes []*node, keys int) *denials {
+func startDenials(ctx context.Context, nodes []*nodes.Node, keys int) *denials {
 	d := &denials{}
 	ctx, cancel := context.WithCancel(ctx)
 	var clients sync.WaitGroup
 	for i, n := range nodes {
 		for range denialClients {
 			clients.Go(func() {
-				every(ctx, denialPause, func() { d.deny(ctx, n.client, rand.IntN(keys)) })
+				every(ctx, denialPause, func() { d.deny(ctx, n.Client, rand.IntN(keys)) })
 			})
 		}
 		for range chargeClients {
 			clients.Go(func() {
-				every(ctx, chargePause, func() { d.note(ctx, admit(ctx, n.client, 1+i)) })
+				every(ctx, chargePause, func() { d.note(ctx, admit(ctx, n.Client, 1+i)) })
 			})
 		}
 	}

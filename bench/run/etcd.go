@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"limitd/proc"
 )
 
 // etcdPuts compares replicated admissions with puts of three etcd nodes that sync as they
@@ -31,7 +33,7 @@ func startEtcd(ctx context.Context, e *env) (p *peer, err error) {
 	if err != nil {
 		return nil, err
 	}
-	addrs, err := freeAddrs(6)
+	addrs, err := proc.FreeAddrs(6)
 	if err != nil {
 		return nil, err
 	}
@@ -47,11 +49,11 @@ func startEtcd(ctx context.Context, e *env) (p *peer, err error) {
 		members = append(members, member(i, addrs[3+i]))
 	}
 	for i := range 3 {
-		proc, err := startEtcdNode(dir, i, addrs[i], addrs[3+i], members)
+		node, err := startEtcdNode(dir, i, addrs[i], addrs[3+i], members)
 		if err != nil {
 			return nil, err
 		}
-		p.procs = append(p.procs, proc)
+		p.procs = append(p.procs, node)
 	}
 	return p, awaitEtcd(ctx, p.addrs, p.procs)
 }
@@ -62,15 +64,15 @@ func etcdName(i int) string { return fmt.Sprintf("etcd-%d", i+1) }
 func member(i int, peerAddr string) string { return etcdName(i) + "=http://" + peerAddr }
 
 // startEtcdNode starts one node of some members with what etcd does by default.
-func startEtcdNode(dir string, i int, addr, peerAddr string, members []string) (*process, error) {
+func startEtcdNode(dir string, i int, addr, peerAddr string, members []string) (*proc.Process, error) {
 	name, client, peers := etcdName(i), "http://"+addr, "http://"+peerAddr
-	return start(name, filepath.Join(dir, name+".log"), "etcd", "--name", name, "--data-dir", filepath.Join(dir, name),
+	return proc.Start(name, filepath.Join(dir, name+".log"), nil, "etcd", "--name", name, "--data-dir", filepath.Join(dir, name),
 		"--listen-client-urls", client, "--advertise-client-urls", client, "--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers,
 		"--initial-cluster", strings.Join(members, ","), "--initial-cluster-state", "new", "--logger", "zap")
 }
 
-func awaitEtcd(ctx context.Context, addrs []string, procs []*process) error {
-	return await(ctx, "etcd is not ready", readyPatience, func(ctx context.Context) error {
+func awaitEtcd(ctx context.Context, addrs []string, procs []*proc.Process) error {
+	return proc.Await(ctx, "etcd is not ready", readyPatience, func(ctx context.Context) error {
 		for _, addr := range addrs {
 			if _, err := httpGet(ctx, "http://"+addr+"/health"); err != nil {
 				return err

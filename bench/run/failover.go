@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"limitd/proc"
 )
 
 const (
@@ -19,26 +21,25 @@ const (
 func failover(ctx context.Context, e *env) (*result, error) {
 	res := &result{name: "leader killed (kill -9): next success through another node", unit: "s", bound: failoverMost}
 	for i := range e.kills {
-		if err := e.cluster.awaitReady(ctx); err != nil {
-			return nil, err
-		}
-		leader, err := e.cluster.leader(ctx)
+		leader, err := e.cluster.AwaitReady(ctx)
 		if err != nil {
 			return nil, err
 		}
-		other := e.cluster.follower(leader)
-		if err := admit(ctx, other.client, i); err != nil {
+		other := e.cluster.Other(leader)
+		if err := admit(ctx, other.Client, i); err != nil {
 			return nil, fmt.Errorf("before the kill: %w", err)
 		}
 		began := time.Now()
-		leader.proc.kill()
-		err = await(ctx, fmt.Sprintf("no success through %s after %s was killed", other.id, leader.id), failoverPatience,
-			func(ctx context.Context) error { return admit(ctx, other.client, i) }, other.proc)
+		if err := leader.Proc.Kill(); err != nil {
+			return nil, err
+		}
+		err = proc.Await(ctx, fmt.Sprintf("no success through %s after %s was killed", other.ID, leader.ID), failoverPatience,
+			func(ctx context.Context) error { return admit(ctx, other.Client, i) }, other.Proc)
 		if err != nil {
 			return nil, err
 		}
 		res.add(time.Since(began).Seconds())
-		if err := e.cluster.start(ctx); err != nil {
+		if _, err := e.cluster.Start(ctx); err != nil {
 			return nil, err
 		}
 	}

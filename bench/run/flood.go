@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"limitd/proc/nodes"
 )
 
 // The flood: clients that hammer at keys that are used up.
@@ -18,20 +20,20 @@ func floodAllPorts(ctx context.Context, e *env) (*result, error) {
 	}
 	res := &result{name: "the flood over all three nodes' ports / over one", unit: "calls/s", bound: 0.6, ratio: true, other: "one port"}
 	for range e.rounds {
-		if err := e.cluster.awaitReady(ctx); err != nil {
+		if _, err := e.cluster.AwaitReady(ctx); err != nil {
 			return nil, err
 		}
-		l := benchmark{e.scaled(flood.ours) / len(e.cluster.nodes), flood.keys, append(words("CL.THROTTLE key:__rand_int__"), words(flood.args)...)}
-		sum, err := l.runAll(ctx, e.cluster.nodes)
+		l := benchmark{e.scaled(flood.ours) / len(e.cluster.Nodes), flood.keys, append(words("CL.THROTTLE key:__rand_int__"), words(flood.args)...)}
+		sum, err := l.runAll(ctx, e.cluster.Nodes)
 		if err != nil {
 			return nil, err
 		}
 		l.requests = e.scaled(flood.ours)
-		leader, err := e.cluster.leader(ctx)
+		leader, err := e.cluster.Leader(ctx)
 		if err != nil {
 			return nil, err
 		}
-		one, err := l.run(ctx, leader.addr)
+		one, err := l.run(ctx, leader.Addr)
 		if err != nil {
 			return nil, err
 		}
@@ -41,7 +43,7 @@ func floodAllPorts(ctx context.Context, e *env) (*result, error) {
 }
 
 // runAll is the load at all nodes at once; the rate is that of all together.
-func (l benchmark) runAll(ctx context.Context, nodes []*node) (float64, error) {
+func (l benchmark) runAll(ctx context.Context, nodes []*nodes.Node) (float64, error) {
 	type outcome struct {
 		rate float64
 		err  error
@@ -50,7 +52,7 @@ func (l benchmark) runAll(ctx context.Context, nodes []*node) (float64, error) {
 	began := time.Now()
 	for _, n := range nodes {
 		go func() {
-			rate, err := l.run(ctx, n.addr)
+			rate, err := l.run(ctx, n.Addr)
 			done <- outcome{rate, err}
 		}()
 	}
@@ -70,18 +72,18 @@ func floodCPU(ctx context.Context, e *env) (*result, error) {
 	l := benchmark{e.scaled(flood.ours), flood.keys, append(words("CL.THROTTLE key:__rand_int__"), words(flood.args)...)}
 	for range e.rounds {
 		worst := 0.0
-		for _, n := range e.cluster.nodes {
-			if err := e.cluster.awaitReady(ctx); err != nil {
+		for _, n := range e.cluster.Nodes {
+			if _, err := e.cluster.AwaitReady(ctx); err != nil {
 				return nil, err
 			}
-			before, err := n.proc.cpu()
+			before, err := cpuTime(n.Proc)
 			if err != nil {
 				return nil, err
 			}
-			if _, err := l.run(ctx, n.addr); err != nil {
+			if _, err := l.run(ctx, n.Addr); err != nil {
 				return nil, err
 			}
-			after, err := n.proc.cpu()
+			after, err := cpuTime(n.Proc)
 			if err != nil {
 				return nil, err
 			}

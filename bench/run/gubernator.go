@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"limitd/proc"
 )
 
 // startGubernator starts nodes of gubernator. Its cache holds all the keys of the loads,
@@ -27,7 +29,7 @@ func startGubernator(nodes int) starter {
 		if err != nil {
 			return nil, err
 		}
-		addrs, err := freeAddrs(2*nodes + 2)
+		addrs, err := proc.FreeAddrs(2*nodes + 2)
 		if err != nil {
 			return nil, err
 		}
@@ -54,16 +56,16 @@ func startGubernator(nodes int) starter {
 		}
 		for i := range nodes {
 			name := fmt.Sprintf("gubernator-%d", i+1)
-			proc, err := startWith(name, filepath.Join(dir, name+".log"), append([]string{
+			node, err := proc.Start(name, filepath.Join(dir, name+".log"), append([]string{
 				"GUBER_GRPC_ADDRESS=" + grpc[i], "GUBER_ADVERTISE_ADDRESS=" + grpc[i], "GUBER_HTTP_ADDRESS=" + http[i],
 				"GUBER_CACHE_SIZE=500000", "GUBER_LOG_LEVEL=error", "GUBER_BATCH_TIMEOUT=10s", "OTEL_TRACES_EXPORTER=none", "OTEL_TRACES_SAMPLER=always_off",
 			}, discovery...), program)
 			if err != nil {
 				return nil, err
 			}
-			p.procs = append([]*process{proc}, p.procs...) // it ends before what it registers with
+			p.procs = append([]*proc.Process{node}, p.procs...) // it ends before what it registers with
 		}
-		return p, await(ctx, "gubernator is not ready", readyPatience, func(ctx context.Context) error {
+		return p, proc.Await(ctx, "gubernator is not ready", readyPatience, func(ctx context.Context) error {
 			for _, addr := range http {
 				if err := gubernatorReady(ctx, addr, nodes); err != nil {
 					return err

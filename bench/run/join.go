@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"time"
+
+	"limitd/proc"
+	"limitd/proc/nodes"
 )
 
 const (
@@ -59,33 +61,30 @@ func (e *env) eachJoin(ctx context.Context, show func(joined)) error {
 // gets the state as a snapshot, because the log does not begin at the beginning
 // any more, and is removed again.
 func measureJoins(ctx context.Context, e *env) ([]joined, error) {
-	if err := e.cluster.awaitReady(ctx); err != nil {
-		return nil, err
-	}
-	leader, err := e.cluster.leader(ctx)
+	leader, err := e.cluster.AwaitReady(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := leader.client.FlushAll(ctx).Err(); err != nil {
+	if err := leader.Client.FlushAll(ctx).Err(); err != nil {
 		return nil, err
 	}
-	err = seed(ctx, leader.client, e.keys, func(key string) []any { return []any{"CL.THROTTLE", key, 0, 1, 86400, 1} })
+	err = seed(ctx, leader.Client, e.keys, func(key string) []any { return []any{"CL.THROTTLE", key, 0, 1, 86400, 1} })
 	if err != nil {
 		return nil, err
 	}
 	for range tooOld + 1000 { // one entry each
-		if err := admit(ctx, leader.client, 0); err != nil {
+		if err := admit(ctx, leader.Client, 0); err != nil {
 			return nil, fmt.Errorf("entries of the log: %w", err)
 		}
 	}
-	for _, n := range e.cluster.nodes {
-		if err := n.client.Do(ctx, "RL.SNAPSHOT", "SAVE").Err(); err != nil { // cuts the log off
-			return nil, fmt.Errorf("%s: RL.SNAPSHOT SAVE: %w", n.id, err)
+	for _, n := range e.cluster.Nodes {
+		if err := n.Client.Do(ctx, "RL.SNAPSHOT", "SAVE").Err(); err != nil { // cuts the log off
+			return nil, fmt.Errorf("%s: RL.SNAPSHOT SAVE: %w", n.ID, err)
 		}
 	}
 	var joins []joined
 	for i := range e.rounds {
-		j, err := e.cluster.join(ctx, e.keys, fmt.Sprintf("n%d", 4+i))
+		j, err := joinOnce(ctx, e.cluster, e.keys, fmt.Sprintf("n%d", 4+i))
 		if err != nil {
 			return nil, err
 		}
@@ -94,23 +93,17 @@ func measureJoins(ctx context.Context, e *env) ([]joined, error) {
 	return joins, nil
 }
 
-// join has one node join under load, and removes it.
-func (c *cluster) join(ctx context.Context, keys int, id string) (j joined, err error) {
-	if err := c.awaitReady(ctx); err != nil {
-		return j, err
-	}
-	leader, err := c.leader(ctx)
+// joinOnce has one node join under load, and removes it.
+func joinOnce(ctx context.Context, c *nodes.Cluster, keys int, id string) (j joined, err error) {
+	leader, err := c.AwaitReady(ctx)
 	if err != nil {
 		return j, err
 	}
-	addrs, err := freeAddrs(2)
+	n, err := c.Another(id)
 	if err != nil {
 		return j, err
 	}
-	dir := filepath.Dir(c.file)
-	n := &node{id: id, addr: addrs[0], peer: addrs[1], data: filepath.Join(dir, id), log: filepath.Join(dir, id+".log"), client: newClient(addrs[0])}
-
-	load := startDenials(ctx, c.nodes, keys)
+	load := startDenials(ctx, c.Nodes, keys)
 	defer load.stop()
 	select {
 	case <-ctx.Done():
@@ -121,20 +114,19 @@ func (c *cluster) join(ctx context.Context, keys int, id string) (j joined, err 
 		return j, err
 	}
 	began := time.Now()
-	n.proc, err = start(n.id, n.log, c.program, "serve", "--node", n.id, "--listen", n.addr, "--peer-listen", n.peer,
-		"--data-dir", n.data, "--join", leader.addr)
+	err = n.Serve(c.Program, "--node", n.ID, "--listen", n.Addr, "--peer-listen", n.Peer, "--data-dir", n.Data, "--join", leader.Addr)
 	if err != nil {
 		return j, err
 	}
-	defer n.proc.kill()
-	err = await(ctx, n.id+" does not get its vote", joinPatience, func(ctx context.Context) error {
-		if i, err := info(ctx, n.client); err != nil {
+	defer n.Proc.Kill()
+	err = proc.Await(ctx, n.ID+" does not get its vote", joinPatience, func(ctx context.Context) error {
+		if i, err := n.Info(ctx); err != nil {
 			return err
 		} else if i["raft_role"] != "follower" || i["ready"] != "1" {
 			return fmt.Errorf("it is a %s (ready: %s)", i["raft_role"], i["ready"])
 		}
-		return n.denies(ctx, keyName(keys-1)) // and has the state
-	}, n.proc)
+		return denies(ctx, n, keyName(keys-1)) // and has the state
+	}, n.Proc)
 	if err != nil {
 		return j, err
 	}
@@ -142,11 +134,11 @@ func (c *cluster) join(ctx context.Context, keys int, id string) (j joined, err 
 	if j.during, err = load.p99(); err != nil {
 		return j, err
 	}
-	if err := leader.client.Do(ctx, "RL.CLUSTER", "REMOVE", n.id).Err(); err != nil {
-		return j, fmt.Errorf("remove %s: %w", n.id, err)
+	if err := leader.Client.Do(ctx, "RL.CLUSTER", "REMOVE", n.ID).Err(); err != nil {
+		return j, fmt.Errorf("remove %s: %w", n.ID, err)
 	}
-	if err := n.proc.stop(); err != nil {
+	if err := n.Proc.Stop(); err != nil {
 		return j, err
 	}
-	return j, os.RemoveAll(n.data)
+	return j, os.RemoveAll(n.Data)
 }

@@ -92,14 +92,11 @@ func unpipelined(ctx context.Context, e *env) (res *result, err error) {
 	}})
 	res = &result{name: "500 connections, one call at a time, all admitted / Redis that syncs, two replicas, WAIT 1", unit: "calls/s", bound: 1, stretch: 1.5, ratio: true}
 	for range e.rounds {
-		if err := e.cluster.awaitReady(ctx); err != nil {
-			return nil, err
-		}
-		leader, err := e.cluster.leader(ctx)
+		leader, err := e.cluster.AwaitReady(ctx)
 		if err != nil {
 			return nil, err
 		}
-		mine, err := drive(ctx, e.plan(load.Plan{Addrs: []string{leader.addr}, Conns: 500, Next: command{before: []string{"CL.THROTTLE"}, after: words(all.args), keys: all.keys}.next()}), true)
+		mine, err := drive(ctx, e.plan(load.Plan{Addrs: []string{leader.Addr}, Conns: 500, Next: command{before: []string{"CL.THROTTLE"}, after: words(all.args), keys: all.keys}.next()}), true)
 		if err != nil {
 			return nil, err
 		}
@@ -128,14 +125,11 @@ func denialP99(ctx context.Context, e *env) (*result, error) {
 	rate := highest.Rate() / 2
 	res := &result{name: fmt.Sprintf("p99 of a denial, %.0f arrivals a second (half the script's highest rate) / the script's", rate), unit: "µs", bound: 1, ratio: true, less: true}
 	for range e.rounds {
-		if err := e.cluster.awaitReady(ctx); err != nil {
-			return nil, err
-		}
-		leader, err := e.cluster.leader(ctx)
+		leader, err := e.cluster.AwaitReady(ctx)
 		if err != nil {
 			return nil, err
 		}
-		mine, err := drive(ctx, e.plan(load.Plan{Addrs: []string{leader.addr}, Conns: 200, Rate: rate, Next: command{before: []string{"CL.THROTTLE"}, after: words(d.args), keys: d.keys}.next()}), false)
+		mine, err := drive(ctx, e.plan(load.Plan{Addrs: []string{leader.Addr}, Conns: 200, Rate: rate, Next: command{before: []string{"CL.THROTTLE"}, after: words(d.args), keys: d.keys}.next()}), false)
 		if err != nil {
 			return nil, err
 		}
@@ -156,26 +150,26 @@ func admissionP99(ctx context.Context, e *env) (*result, error) {
 	if err := all.prepare(ctx, e); err != nil {
 		return nil, err
 	}
-	leader, err := e.cluster.leader(ctx)
+	leader, err := e.cluster.Leader(ctx)
 	if err != nil {
 		return nil, err
 	}
 	next := command{before: []string{"CL.THROTTLE"}, after: words(all.args), keys: all.keys}.next()
-	highest, err := drive(ctx, e.plan(load.Plan{Addrs: []string{leader.addr}, Conns: 500, Next: next}), true)
+	highest, err := drive(ctx, e.plan(load.Plan{Addrs: []string{leader.Addr}, Conns: 500, Next: next}), true)
 	if err != nil {
 		return nil, err
 	}
 	rate := highest.Rate() / 2
 	res := &result{name: fmt.Sprintf("p99 of an admission, %.0f arrivals a second (half of the highest rate) / 4 syncs + 1 ms", rate), unit: "µs", bound: 3, ratio: true, less: true, other: "4 syncs + 1 ms,"}
 	for range e.rounds {
-		if err := e.cluster.awaitReady(ctx); err != nil {
+		if _, err := e.cluster.AwaitReady(ctx); err != nil {
 			return nil, err
 		}
 		sync, err := syncP99(e.dir)
 		if err != nil {
 			return nil, err
 		}
-		mine, err := drive(ctx, e.plan(load.Plan{Addrs: []string{leader.addr}, Conns: 500, Rate: rate, Next: next}), true)
+		mine, err := drive(ctx, e.plan(load.Plan{Addrs: []string{leader.Addr}, Conns: 500, Rate: rate, Next: next}), true)
 		if err != nil {
 			return nil, err
 		}

@@ -27,6 +27,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9/logging"
+
+	"limitd/proc/nodes"
 )
 
 // row is one measurement by the name that -rows knows it by.
@@ -91,7 +93,7 @@ func init() {
 
 // env is what the rows run on.
 type env struct {
-	cluster             *cluster
+	cluster             *nodes.Cluster
 	baseline            *baseline
 	rounds, kills, keys int
 	scale               float64
@@ -182,11 +184,14 @@ func run(ctx context.Context) (err error) {
 	if e.baseline, err = startBaseline(ctx, dir); err != nil {
 		return err
 	}
-	if e.cluster, err = newCluster(dir, *program); err != nil {
+	cluster := nodes.Config{Dir: dir, Program: *program}
+	if *profiles != "" {
+		cluster.Args = func(n *nodes.Node) []string { return []string{"--profiles", profileSocket(n)} }
+	}
+	if e.cluster, err = nodes.New(cluster); err != nil {
 		return err
 	}
-	e.cluster.profiled = *profiles != ""
-	if err := e.cluster.start(ctx); err != nil {
+	if _, err := e.cluster.Start(ctx); err != nil {
 		return err
 	}
 	if *profiles != "" {
@@ -206,7 +211,8 @@ func (e *env) measure(ctx context.Context, chosen []row, file string) error {
 		res, err := r.measure(ctx, e)
 		if err != nil && ctx.Err() == nil {
 			// One row that cannot be measured keeps no other one from it.
-			res, err = &result{name: r.name, missing: err.Error()}, e.cluster.start(ctx)
+			res = &result{name: r.name, missing: err.Error()}
+			_, err = e.cluster.Start(ctx)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", r.name, err)
@@ -252,10 +258,10 @@ func loadAverage() string {
 // stop ends whatever runs, even if the context of the run is over.
 func (e *env) stop() (err error) {
 	if e.cluster != nil {
-		err = e.cluster.stop(context.Background())
+		err = e.cluster.Stop()
 	}
 	if e.baseline != nil {
-		err = errors.Join(err, e.baseline.proc.stop())
+		err = errors.Join(err, e.baseline.proc.Stop())
 	}
 	return err
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"limitd/bench/load"
+	"limitd/proc"
 )
 
 // The rows that compare limitd with other servers, one call at a time on 500
@@ -37,7 +38,7 @@ type peer struct {
 	about   string // version and configuration, for the report
 	addrs   []string
 	clients []asking // among which the best is looked for
-	procs   []*process
+	procs   []*proc.Process
 }
 
 // asking is a way to ask a peer: so many clients on so many connections.
@@ -46,13 +47,7 @@ type asking struct{ clients, conns int }
 // grpcClients are the ways in which a limiter that speaks gRPC is asked, of which the best counts.
 var grpcClients = []asking{{peerClients, peerClients}, {peerClients, 50}, {peerClients, 5}, {100, 10}}
 
-func (p *peer) stop() error {
-	var errs []error
-	for _, proc := range p.procs {
-		errs = append(errs, proc.stop())
-	}
-	return errors.Join(errs...)
-}
+func (p *peer) stop() error { return proc.StopAll(p.procs...) }
 
 // starter starts a peer; a missing error says what it lacks.
 type starter func(ctx context.Context, e *env) (*peer, error)

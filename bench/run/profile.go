@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"limitd/bench/load"
+	"limitd/proc/nodes"
 )
 
 // profileSeconds is for how long each profile is taken, under a load that lasts longer.
@@ -45,14 +46,11 @@ func (e *env) profile(ctx context.Context, dir string) error {
 		if err := deniedAtLeader.prepare(ctx, e); err != nil {
 			return err
 		}
-		if err := e.cluster.awaitReady(ctx); err != nil {
-			return err
-		}
-		leader, err := e.cluster.leader(ctx)
+		leader, err := e.cluster.AwaitReady(ctx)
 		if err != nil {
 			return err
 		}
-		asked, other := leader, e.cluster.follower(leader)
+		asked, other := leader, e.cluster.Other(leader)
 		if w.follower {
 			asked, other = other, asked
 		}
@@ -64,11 +62,11 @@ func (e *env) profile(ctx context.Context, dir string) error {
 		loadCtx, stop := context.WithCancel(ctx)
 		go func() {
 			next := call.next()
-			_, err := load.Run(loadCtx, load.Plan{Addrs: []string{asked.addr}, Conns: w.conns, Pipeline: w.pipeline, Time: time.Hour,
+			_, err := load.Run(loadCtx, load.Plan{Addrs: []string{asked.Addr}, Conns: w.conns, Pipeline: w.pipeline, Time: time.Hour,
 				Next: func(b []byte, rnd *rand.Rand) []byte { return next(b, rnd) }})
 			done <- err
 		}()
-		err = e.profileNodes(ctx, dir, w.name, map[string]*node{"asked": asked, "other": other})
+		err = e.profileNodes(ctx, dir, w.name, map[string]*nodes.Node{"asked": asked, "other": other})
 		stop()
 		if loadErr := <-done; !errors.Is(loadErr, context.Canceled) {
 			err = errors.Join(err, loadErr)
@@ -80,23 +78,23 @@ func (e *env) profile(ctx context.Context, dir string) error {
 	return nil
 }
 
-func (e *env) profileNodes(ctx context.Context, dir, name string, nodes map[string]*node) error {
+func (e *env) profileNodes(ctx context.Context, dir, name string, of map[string]*nodes.Node) error {
 	kinds := []string{"profile", "allocs", "mutex", "block"}
 	type outcome struct {
 		text string
 		err  error
 	}
 	outcomes := make(chan outcome)
-	for role, n := range nodes {
+	for role, n := range of {
 		for _, kind := range kinds {
 			go func() {
-				text, err := n.takeProfile(ctx, e.cluster.program, kind, filepath.Join(dir, fmt.Sprintf("%s.%s.%s.pprof", name, role, kind)))
+				text, err := takeProfile(ctx, n, e.cluster.Program, kind, filepath.Join(dir, fmt.Sprintf("%s.%s.%s.pprof", name, role, kind)))
 				outcomes <- outcome{fmt.Sprintf("\n== %s, the node that is %s: %s\n%s", name, role, kind, text), err}
 			}()
 		}
 	}
 	var errs []error
-	for range len(nodes) * len(kinds) {
+	for range len(of) * len(kinds) {
 		o := <-outcomes
 		fmt.Print(o.text)
 		errs = append(errs, o.err)
@@ -104,15 +102,15 @@ func (e *env) profileNodes(ctx context.Context, dir, name string, nodes map[stri
 	return errors.Join(errs...)
 }
 
-func (n *node) profiles() string { return n.data + ".profiles" }
+func profileSocket(n *nodes.Node) string { return n.Data + ".profiles" }
 
 // takeProfile writes a profile of profileSeconds to the file, and returns its top lines.
-func (n *node) takeProfile(ctx context.Context, program, kind, file string) (string, error) {
+func takeProfile(ctx context.Context, n *nodes.Node, program, kind, file string) (string, error) {
 	client := http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		var d net.Dialer
-		return d.DialContext(ctx, "unix", n.profiles())
+		return d.DialContext(ctx, "unix", profileSocket(n))
 	}}}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://%s/debug/pprof/%s?seconds=%d", n.id, kind, profileSeconds), nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://%s/debug/pprof/%s?seconds=%d", n.ID, kind, profileSeconds), nil)
 	if err != nil {
 		return "", err
 	}
@@ -123,7 +121,7 @@ func (n *node) takeProfile(ctx context.Context, program, kind, file string) (str
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode != http.StatusOK {
-		return "", fmt.Errorf("%s: profile %s: %s %.200s %w", n.id, kind, resp.Status, body, err)
+		return "", fmt.Errorf("%s: profile %s: %s %.200s %w", n.ID, kind, resp.Status, body, err)
 	}
 	if err := os.WriteFile(file, body, 0o644); err != nil {
 		return "", err

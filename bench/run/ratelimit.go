@@ -7,6 +7,8 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+
+	"limitd/proc"
 )
 
 // ratelimitConfig has the limits of the loads. Its windows are aligned to the clock: a
@@ -32,7 +34,7 @@ func startRatelimit(localCache bool) starter {
 		if err != nil {
 			return nil, err
 		}
-		addrs, err := freeAddrs(4)
+		addrs, err := proc.FreeAddrs(4)
 		if err != nil {
 			return nil, err
 		}
@@ -55,7 +57,7 @@ func startRatelimit(localCache bool) starter {
 			_, port[i], _ = net.SplitHostPort(addr)
 		}
 		const host = "127.0.0.1"
-		if err := p.startRedis(ctx, dir, host, port[1]); err != nil {
+		if err := p.startRedis(ctx, dir, addrs[1]); err != nil {
 			return nil, err
 		}
 		env := []string{
@@ -68,12 +70,12 @@ func startRatelimit(localCache bool) starter {
 			env = append(env, "LOCAL_CACHE_SIZE_IN_BYTES=67108864")
 			p.about += ", local cache of 64 MiB"
 		}
-		proc, err := startWith("ratelimit", filepath.Join(dir, "log"), env, program)
+		server, err := proc.Start("ratelimit", filepath.Join(dir, "log"), env, program)
 		if err != nil {
 			return nil, err
 		}
-		p.procs = append([]*process{proc}, p.procs...) // it ends before its Redis does
-		return p, await(ctx, "ratelimit is not ready", readyPatience, func(ctx context.Context) error {
+		p.procs = append([]*proc.Process{server}, p.procs...) // it ends before its Redis does
+		return p, proc.Await(ctx, "ratelimit is not ready", readyPatience, func(ctx context.Context) error {
 			_, err := httpGet(ctx, "http://"+addrs[2]+"/healthcheck")
 			return err
 		}, p.procs...)
@@ -90,14 +92,13 @@ func writeLimits(root string) error {
 }
 
 // startRedis starts the Redis that ratelimit counts in.
-func (p *peer) startRedis(ctx context.Context, dir, host, port string) error {
-	proc, err := start("redis-server of ratelimit", filepath.Join(dir, "redis.log"), "redis-server",
-		"--bind", host, "--port", port, "--dir", dir, "--save", "", "--appendonly", "no")
+func (p *peer) startRedis(ctx context.Context, dir, addr string) error {
+	server, err := startServer(dir, addr)
 	if err != nil {
 		return err
 	}
-	p.procs = append(p.procs, proc)
-	client := newClient(net.JoinHostPort(host, port))
+	p.procs = append(p.procs, server)
+	client := newClient(addr)
 	defer client.Close()
-	return await(ctx, "the redis-server of ratelimit does not answer", readyPatience, func(ctx context.Context) error { return client.Ping(ctx).Err() }, proc)
+	return proc.Await(ctx, "the redis-server of ratelimit does not answer", readyPatience, func(ctx context.Context) error { return client.Ping(ctx).Err() }, server)
 }

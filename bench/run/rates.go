@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+
+	"limitd/proc/nodes"
 )
 
 // rates measures one load against limitd and against the script, in turns.
@@ -85,17 +87,17 @@ func (r rates) runBaseline(ctx context.Context, e *env, b *baseline, l benchmark
 func (r rates) prepare(ctx context.Context, e *env) error { return r.prepareBoth(ctx, e, e.baseline) }
 
 func (r rates) prepareBoth(ctx context.Context, e *env, b *baseline) error {
-	leader, err := e.cluster.leader(ctx)
+	leader, err := e.cluster.Leader(ctx)
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(leader.client.FlushAll(ctx).Err(), b.client.FlushAll(ctx).Err()); err != nil {
+	if err := errors.Join(leader.Client.FlushAll(ctx).Err(), b.client.FlushAll(ctx).Err()); err != nil {
 		return fmt.Errorf("empty both sides: %w", err)
 	}
 	if r.admitted {
 		return nil
 	}
-	err = seed(ctx, leader.client, r.keys, func(key string) []any {
+	err = seed(ctx, leader.Client, r.keys, func(key string) []any {
 		return anys(append([]string{"CL.THROTTLE", key}, words(r.args)...))
 	})
 	if err != nil {
@@ -109,31 +111,28 @@ func (r rates) prepareBoth(ctx context.Context, e *env, b *baseline) error {
 // run is one load on limitd, on a cluster that is level, with a look at what it
 // did.
 func (r rates) run(ctx context.Context, e *env, l benchmark) (float64, error) {
-	if err := e.cluster.awaitReady(ctx); err != nil {
-		return 0, err
-	}
-	leader, err := e.cluster.leader(ctx)
+	leader, err := e.cluster.AwaitReady(ctx)
 	if err != nil {
 		return 0, err
 	}
 	target := leader
 	if r.follower {
-		target = e.cluster.follower(leader)
+		target = e.cluster.Other(leader)
 	}
-	before, err := e.cluster.admitted(ctx)
+	before, err := admittedBy(ctx, e.cluster)
 	if err != nil {
 		return 0, err
 	}
-	rate, err := l.run(ctx, target.addr)
+	rate, err := l.run(ctx, target.Addr)
 	if err != nil {
 		return 0, err
 	}
-	after, err := e.cluster.admitted(ctx)
+	after, err := admittedBy(ctx, e.cluster)
 	if err != nil {
 		return 0, err
 	}
-	if now, err := e.cluster.leader(ctx); err != nil || now != leader {
-		return 0, fmt.Errorf("%s led when the load began, but not when it ended (%v)", leader.id, err)
+	if now, err := e.cluster.Leader(ctx); err != nil || now != leader {
+		return 0, fmt.Errorf("%s led when the load began, but not when it ended (%v)", leader.ID, err)
 	}
 	return rate, r.check("limitd", after-before, l.requests)
 }
@@ -149,18 +148,18 @@ func (r rates) check(who string, admitted, requests int) error {
 	return nil
 }
 
-// admitted is the number of calls that the nodes have admitted since they
+// admittedBy is the number of calls that the nodes have admitted since they
 // started, whichever node was asked.
-func (c *cluster) admitted(ctx context.Context) (int, error) {
+func admittedBy(ctx context.Context, c *nodes.Cluster) (int, error) {
 	sum := 0
-	for _, n := range c.nodes {
-		fields, err := n.info(ctx)
+	for _, n := range c.Nodes {
+		fields, err := n.Info(ctx)
 		if err != nil {
 			return 0, err
 		}
 		v, err := strconv.Atoi(fields["allowed"])
 		if err != nil {
-			return 0, fmt.Errorf("%s: INFO says allowed:%q", n.id, fields["allowed"])
+			return 0, fmt.Errorf("%s: INFO says allowed:%q", n.ID, fields["allowed"])
 		}
 		sum += v
 	}

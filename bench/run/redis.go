@@ -11,18 +11,23 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"limitd/bench"
+	"limitd/proc"
+	"limitd/proc/nodes"
 )
+
+// readyPatience bounds every wait for a server to answer.
+const readyPatience = nodes.Patience
 
 // trio is a Redis that syncs each write to its append-only file, with two replicas that
 // do the same: what comes closest to three nodes of limitd. A call counts once WAIT 1
 // says that one replica has it; that it has it on disk too, WAIT does not say.
 type trio struct {
 	addr, sha string
-	procs     []*process
+	procs     []*proc.Process
 }
 
 func startTrio(ctx context.Context, dir string) (t *trio, err error) {
-	addrs, err := freeAddrs(3)
+	addrs, err := proc.FreeAddrs(3)
 	if err != nil {
 		return nil, err
 	}
@@ -32,18 +37,12 @@ func startTrio(ctx context.Context, dir string) (t *trio, err error) {
 			err = errors.Join(err, t.stop())
 		}
 	}()
-	host, first, _ := net.SplitHostPort(addrs[0])
 	for i, addr := range addrs {
-		_, port, _ := net.SplitHostPort(addr)
-		data := filepath.Join(dir, fmt.Sprintf("redis-%d", i))
-		if err := os.Mkdir(data, 0o700); err != nil {
-			return nil, err
-		}
-		args := []string{"--bind", host, "--port", port, "--dir", data, "--save", "", "--appendonly", "yes", "--appendfsync", "always", "--repl-diskless-sync-delay", "0"}
+		args := []string{"--appendonly", "yes", "--appendfsync", "always", "--repl-diskless-sync-delay", "0"}
 		if i > 0 {
-			args = append(args, "--replicaof", host, first)
+			args = append(args, replicaOf(addrs[0])...)
 		}
-		p, err := start("redis-server", filepath.Join(data, "log"), "redis-server", args...)
+		p, err := startServer(filepath.Join(dir, fmt.Sprintf("redis-%d", i)), addr, args...)
 		if err != nil {
 			return nil, err
 		}
@@ -51,7 +50,7 @@ func startTrio(ctx context.Context, dir string) (t *trio, err error) {
 	}
 	client := newClient(t.addr)
 	defer client.Close()
-	return t, await(ctx, "the replicas of redis-server are not there", readyPatience, func(ctx context.Context) error {
+	return t, proc.Await(ctx, "the replicas of redis-server are not there", readyPatience, func(ctx context.Context) error {
 		if t.sha, err = client.ScriptLoad(ctx, bench.GCRA).Result(); err != nil {
 			return err
 		}
@@ -68,10 +67,31 @@ func replicated(ctx context.Context, client *redis.Client, replicas int64) error
 	return err
 }
 
-func (t *trio) stop() error {
-	var errs []error
-	for _, p := range t.procs {
-		errs = append(errs, p.stop())
+func (t *trio) stop() error { return proc.StopAll(t.procs...) }
+
+// startServer starts a redis-server whose data and log lie in dir. It writes nothing to
+// the disk but its log, if more settings do not say so.
+func startServer(dir, addr string, more ...string) (*proc.Process, error) {
+	host, port, err := net.SplitHostPort(addr)
+	if err == nil {
+		err = os.MkdirAll(dir, 0o700)
 	}
-	return errors.Join(errs...)
+	if err != nil {
+		return nil, err
+	}
+	p, err := proc.Start("redis-server", filepath.Join(dir, "redis.log"), nil, "redis-server",
+		append([]string{"--bind", host, "--port", port, "--dir", dir, "--save", "", "--appendonly", "no"}, more...)...)
+	if err != nil {
+		return nil, fmt.Errorf("%w (Debian: apt-get install redis-server redis-tools)", err)
+	}
+	return p, nil
 }
+
+// replicaOf are the settings of a replica.
+func replicaOf(addr string) []string {
+	host, port, _ := net.SplitHostPort(addr)
+	return []string{"--replicaof", host, port}
+}
+
+// newClient is a client of a server without a password.
+func newClient(addr string) *redis.Client { return nodes.NewClient(addr, "") }

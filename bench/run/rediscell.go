@@ -44,7 +44,7 @@ func againstCell(r rates) func(context.Context, *env) (*result, error) {
 		if err != nil {
 			return nil, fmt.Errorf("redis-server with -redis-cell-module %s: %w", e.cellModule, err)
 		}
-		defer func() { err = errors.Join(err, b.client.Close(), b.proc.stop()) }()
+		defer func() { err = errors.Join(err, b.client.Close(), b.proc.Stop()) }()
 		return res, r.compare(ctx, e, b, res)
 	}
 }

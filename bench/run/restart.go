@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"os/exec"
 	"time"
+
+	"limitd/proc"
+	"limitd/proc/nodes"
 )
 
 const (
@@ -18,18 +21,15 @@ const (
 // then with SIGKILL, and takes the time from its start to its first answer.
 // Before and after, its state must be that of the leader, which keeps running.
 func restart(ctx context.Context, e *env) (*result, error) {
-	if err := e.cluster.awaitReady(ctx); err != nil {
-		return nil, err
-	}
-	leader, err := e.cluster.leader(ctx)
+	leader, err := e.cluster.AwaitReady(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := leader.client.FlushAll(ctx).Err(); err != nil {
+	if err := leader.Client.FlushAll(ctx).Err(); err != nil {
 		return nil, err
 	}
 	began := time.Now()
-	err = seed(ctx, leader.client, e.keys, func(key string) []any {
+	err = seed(ctx, leader.Client, e.keys, func(key string) []any {
 		return []any{"CL.THROTTLE", key, 0, 1, 86400, 1}
 	})
 	if err != nil {
@@ -37,18 +37,18 @@ func restart(ctx context.Context, e *env) (*result, error) {
 	}
 	res := &result{name: fmt.Sprintf("restart with %d live keys: first answer (SIGTERM, then kill -9)", e.keys), unit: "s", bound: restartMost, worst: true}
 	res.note("%d keys charged in %.1f s", e.keys, time.Since(began).Seconds())
-	n := e.cluster.follower(leader)
+	n := e.cluster.Other(leader)
 	for _, end := range []struct {
 		signal string
 		end    func() error
 	}{
-		{"SIGTERM", n.proc.stop},
-		{"SIGKILL", func() error { n.proc.kill(); return nil }},
+		{"SIGTERM", n.Proc.Stop},
+		{"SIGKILL", n.Proc.Kill},
 	} {
-		if err := e.cluster.awaitReady(ctx); err != nil {
+		if _, err := e.cluster.AwaitReady(ctx); err != nil {
 			return nil, err
 		}
-		sum, err := e.cluster.sameState(ctx, leader, n)
+		sum, err := sameState(ctx, e.cluster.Program, leader, n)
 		if err != nil {
 			return nil, fmt.Errorf("before %s: %w", end.signal, err)
 		}
@@ -57,19 +57,19 @@ func restart(ctx context.Context, e *env) (*result, error) {
 			return nil, err
 		}
 		began := time.Now()
-		if err := e.cluster.startNode(n); err != nil {
+		if err := e.cluster.StartNode(n); err != nil {
 			return nil, err
 		}
-		err = await(ctx, fmt.Sprintf("%s does not answer after %s and a start", n.id, end.signal), restartPatience,
-			func(ctx context.Context) error { return n.denies(ctx, keyName(e.keys-1)) }, n.proc)
+		err = proc.Await(ctx, fmt.Sprintf("%s does not answer after %s and a start", n.ID, end.signal), restartPatience,
+			func(ctx context.Context) error { return denies(ctx, n, keyName(e.keys-1)) }, n.Proc)
 		if err != nil {
 			return nil, err
 		}
 		res.add(time.Since(began).Seconds())
-		if err := e.cluster.awaitReady(ctx); err != nil {
+		if _, err := e.cluster.AwaitReady(ctx); err != nil {
 			return nil, err
 		}
-		if sum, err = e.cluster.sameState(ctx, leader, n); err != nil {
+		if sum, err = sameState(ctx, e.cluster.Program, leader, n); err != nil {
 			return nil, fmt.Errorf("after %s: %w", end.signal, err)
 		}
 		res.note("after %s:  %s", end.signal, sum)
@@ -79,52 +79,52 @@ func restart(ctx context.Context, e *env) (*result, error) {
 
 // denies wants the denial of a key that is used up: the answer of a node that
 // has its state.
-func (n *node) denies(ctx context.Context, key string) error {
-	got, err := n.client.Do(ctx, "CL.THROTTLE", key, 0, 1, 86400, 1).Int64Slice()
+func denies(ctx context.Context, n *nodes.Node, key string) error {
+	got, err := n.Client.Do(ctx, "CL.THROTTLE", key, 0, 1, 86400, 1).Int64Slice()
 	if err != nil {
 		return err
 	}
 	if len(got) != 5 || got[0] != 1 {
-		return permanent{fmt.Errorf("%s has forgotten %s: %v", n.id, key, got)}
+		return proc.Permanent(fmt.Errorf("%s has forgotten %s: %v", n.ID, key, got))
 	}
 	return nil
 }
 
 // sameState compares two nodes: their chain hashes at the newest index that
 // both name, and the bytes of the state streams that both save at one batch.
-func (c *cluster) sameState(ctx context.Context, a, b *node) (string, error) {
+func sameState(ctx context.Context, program string, a, b *nodes.Node) (string, error) {
 	var text string
-	err := await(ctx, fmt.Sprintf("compare the states of %s and %s", a.id, b.id), readyPatience, func(ctx context.Context) error {
+	err := proc.Await(ctx, fmt.Sprintf("compare the states of %s and %s", a.ID, b.ID), readyPatience, func(ctx context.Context) error {
 		chain, err := sameChain(ctx, a, b)
 		if err != nil {
 			return err
 		}
-		sa, err := c.save(ctx, a)
+		sa, err := save(ctx, program, a)
 		if err != nil {
 			return err
 		}
-		sb, err := c.save(ctx, b)
+		sb, err := save(ctx, program, b)
 		if err != nil {
 			return err
 		}
 		if sa.Last != sb.Last {
-			return fmt.Errorf("%s saved at batch %d, %s at %d", a.id, sa.Last, b.id, sb.Last)
+			return fmt.Errorf("%s saved at batch %d, %s at %d", a.ID, sa.Last, b.ID, sb.Last)
 		}
 		if sa != sb {
-			return permanent{fmt.Errorf("streams differ: %s has %+v, %s has %+v", a.id, sa, b.id, sb)}
+			return proc.Permanent(fmt.Errorf("streams differ: %s has %+v, %s has %+v", a.ID, sa, b.ID, sb))
 		}
 		text = fmt.Sprintf("%s; %d records at batch %d, sha256 %.16s", chain, sa.Records, sa.Last, sa.Sum)
 		return nil
-	}, a.proc, b.proc)
+	}, a.Proc, b.Proc)
 	return text, err
 }
 
-func sameChain(ctx context.Context, a, b *node) (string, error) {
-	ha, err := a.hashes(ctx)
+func sameChain(ctx context.Context, a, b *nodes.Node) (string, error) {
+	ha, err := hashes(ctx, a)
 	if err != nil {
 		return "", err
 	}
-	hb, err := b.hashes(ctx)
+	hb, err := hashes(ctx, b)
 	if err != nil {
 		return "", err
 	}
@@ -135,29 +135,29 @@ func sameChain(ctx context.Context, a, b *node) (string, error) {
 		}
 	}
 	if newest < 0 {
-		return "", fmt.Errorf("RL.HASH of %s and %s have no index in common", a.id, b.id)
+		return "", fmt.Errorf("RL.HASH of %s and %s have no index in common", a.ID, b.ID)
 	}
 	if ha[newest] != hb[newest] {
-		return "", permanent{fmt.Errorf("chain hash at %d: %s on %s, %s on %s", newest, ha[newest], a.id, hb[newest], b.id)}
+		return "", proc.Permanent(fmt.Errorf("chain hash at %d: %s on %s, %s on %s", newest, ha[newest], a.ID, hb[newest], b.ID))
 	}
 	return fmt.Sprintf("chain %s at index %d", ha[newest], newest), nil
 }
 
 // hashes is RL.HASH, an array of pairs: chain hashes by index.
-func (n *node) hashes(ctx context.Context) (map[int64]string, error) {
-	points, err := n.client.Do(ctx, "RL.HASH").Slice()
+func hashes(ctx context.Context, n *nodes.Node) (map[int64]string, error) {
+	points, err := n.Client.Do(ctx, "RL.HASH").Slice()
 	if err != nil {
-		return nil, fmt.Errorf("%s: RL.HASH: %w", n.id, err)
+		return nil, fmt.Errorf("%s: RL.HASH: %w", n.ID, err)
 	}
 	out := make(map[int64]string)
 	for _, p := range points {
 		pair, ok := p.([]any)
 		if !ok || len(pair) != 2 {
-			return nil, permanent{fmt.Errorf("%s: RL.HASH answers %v, not pairs", n.id, points)}
+			return nil, proc.Permanent(fmt.Errorf("%s: RL.HASH answers %v, not pairs", n.ID, points))
 		}
 		index, ok := pair[0].(int64)
 		if !ok {
-			return nil, permanent{fmt.Errorf("%s: RL.HASH answers index %v", n.id, pair[0])}
+			return nil, proc.Permanent(fmt.Errorf("%s: RL.HASH answers index %v", n.ID, pair[0]))
 		}
 		out[index] = fmt.Sprint(pair[1])
 	}
@@ -171,13 +171,13 @@ type saved struct {
 	Sum     string `json:"sha256"`
 }
 
-func (c *cluster) save(ctx context.Context, n *node) (saved, error) {
+func save(ctx context.Context, program string, n *nodes.Node) (saved, error) {
 	var s saved
-	path, err := n.client.Do(ctx, "RL.SNAPSHOT", "SAVE").Text()
+	path, err := n.Client.Do(ctx, "RL.SNAPSHOT", "SAVE").Text()
 	if err != nil {
-		return s, fmt.Errorf("%s: RL.SNAPSHOT SAVE: %w", n.id, err)
+		return s, fmt.Errorf("%s: RL.SNAPSHOT SAVE: %w", n.ID, err)
 	}
-	out, err := exec.CommandContext(ctx, c.program, "snapshot", "inspect", "--json", path).Output()
+	out, err := exec.CommandContext(ctx, program, "snapshot", "inspect", "--json", path).Output()
 	if err != nil {
 		var exit *exec.ExitError
 		if errors.As(err, &exit) {

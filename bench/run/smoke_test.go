@@ -1,11 +1,8 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"strings"
 	"testing"
-	"time"
 )
 
 func TestParseRate(t *testing.T) {
@@ -26,13 +23,6 @@ func TestParseRate(t *testing.T) {
 		if got != c.want || (err == nil) != c.ok {
 			t.Errorf("parseRate(%q) = %v, %v, want %v", c.text, got, err, c.want)
 		}
-	}
-}
-
-func TestParseInfo(t *testing.T) {
-	got := parseInfo("# Raft\r\nraft_role:leader\r\nraft_leader_addr:127.0.0.1:6381\r\n\r\n# Limiter\r\nallowed:7\r\n")
-	if len(got) != 3 || got["raft_role"] != "leader" || got["raft_leader_addr"] != "127.0.0.1:6381" || got["allowed"] != "7" {
-		t.Errorf("parseInfo = %v", got)
 	}
 }
 
@@ -81,19 +71,6 @@ func TestRatesCheckWhatTheLoadDid(t *testing.T) {
 	}
 	if err := deniedAtLeader.check("limitd", 1, 100); err == nil {
 		t.Error("1 admitted passes as none")
-	}
-}
-
-func TestAwaitDoesNotWaitForWhatCannotHeal(t *testing.T) {
-	calls := 0
-	err := await(context.Background(), "it", time.Minute, func(context.Context) error {
-		if calls++; calls < 3 {
-			return errors.New("not yet")
-		}
-		return permanent{errors.New("never")}
-	})
-	if calls != 3 || err == nil || !strings.Contains(err.Error(), "it: never") {
-		t.Errorf("after %d calls: %v", calls, err)
 	}
 }
 

@@ -27,7 +27,7 @@ func sweep(of rates) func(context.Context, *env) (*result, error) {
 		if err := of.prepare(ctx, e); err != nil {
 			return nil, err
 		}
-		leader, err := e.cluster.leader(ctx)
+		leader, err := e.cluster.Leader(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -37,10 +37,10 @@ func sweep(of rates) func(context.Context, *env) (*result, error) {
 			addr string
 			call command
 		}{
-			{"limitd", leader.addr, command{before: []string{"CL.THROTTLE"}, after: words(of.args), keys: of.keys}},
+			{"limitd", leader.Addr, command{before: []string{"CL.THROTTLE"}, after: words(of.args), keys: of.keys}},
 			{"the script, nothing on disk", e.baseline.addr, command{before: e.baseline.call(), after: words(of.args), keys: of.keys}},
 		} {
-			if err := e.cluster.awaitReady(ctx); err != nil {
+			if _, err := e.cluster.AwaitReady(ctx); err != nil {
 				return nil, err
 			}
 			plan := e.plan(load.Plan{Addrs: []string{side.addr}, Conns: 200, Next: side.call.next()})

@@ -3,24 +3,21 @@ package main
 import (
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
+
+	"limitd/proc/nodes"
 )
 
 // walAdmitted compares the load of the row admitted on nodes with the other log store,
 // and on the nodes of all rows.
 func walAdmitted(ctx context.Context, e *env) (res *result, err error) {
 	e.filled = false
-	dir := filepath.Join(e.dir, "wal")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
-	}
-	c, err := newClusterWith(dir, e.cluster.program, "[raft]\nlog_store = \"wal\"\n\n")
+	c, err := nodes.New(nodes.Config{Dir: filepath.Join(e.dir, "wal"), Program: e.cluster.Program, Settings: "[raft]\nlog_store = \"wal\"\n\n"})
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, c.stop(context.Background())) }()
-	if err := c.start(ctx); err != nil {
+	defer func() { err = errors.Join(err, c.Stop()) }()
+	if _, err := c.Start(ctx); err != nil {
 		return nil, err
 	}
 	r := admittedAtLeader

@@ -113,14 +113,11 @@ func (w workload) measure(ctx context.Context, e *env) (*result, error) {
 	}
 	res := &result{name: w.name + ", pipelined", unit: "calls/s", ratio: w.theirs != nil, free: true, digits: -1}
 	for range e.rounds {
-		if err := e.cluster.awaitReady(ctx); err != nil {
-			return nil, err
-		}
-		leader, err := e.cluster.leader(ctx)
+		leader, err := e.cluster.AwaitReady(ctx)
 		if err != nil {
 			return nil, err
 		}
-		mine, err := drive(ctx, plan(leader.addr, w.next(w.ours(e), throttleCall(usedUp)(e), throttleCall(peek)(e))), true)
+		mine, err := drive(ctx, plan(leader.Addr, w.next(w.ours(e), throttleCall(usedUp)(e), throttleCall(peek)(e))), true)
 		if err != nil {
 			return nil, err
 		}

@@ -59,7 +59,7 @@ func (n *node) Inject(spec string) error {
 		return err
 	}
 	call, _, _ := strings.Cut(spec, ":")
-	t, err := attach(p.cmd.Process.Pid, n.raftLog(), call, spec)
+	t, err := attach(p.PID(), n.raftLog(), call, spec)
 	if err != nil {
 		return err
 	}

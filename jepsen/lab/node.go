@@ -11,6 +11,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"limitd/proc"
 )
 
 // node implements Node with a real process.
@@ -20,10 +22,11 @@ type node struct {
 	disk  *disk      // nil: the data lies in a plain directory
 	clock *wallClock // nil: the machine's
 	quota *quota     // nil: none
-	log   *os.File
+	log   string     // file of what its processes print
 
 	mu     sync.Mutex
-	p      *process
+	p      *proc.Process
+	paused bool // p is
 	older  bool // p is the older binary's
 	tracer *tracer
 	tight  bool // the quota has a bound
@@ -35,7 +38,7 @@ func (n *node) Peer() string { return n.l.net.address(n.id, PeerPort) }
 func (n *node) Data() string { return filepath.Join(n.l.o.Dir, "data", n.id, "limitd") }
 
 func (n *node) Log() io.Reader {
-	f, err := os.Open(n.log.Name())
+	f, err := os.Open(n.log)
 	if err != nil {
 		return strings.NewReader(err.Error())
 	}
@@ -70,31 +73,31 @@ func (n *node) start(binary string, older bool, args []string) error {
 		}
 	}
 	prefix, env := n.l.net.place(n.id)
-	env = append(os.Environ(), env...)
 	for k, v := range n.l.o.Env {
 		env = append(env, k+"="+v)
 	}
 	if n.clock != nil {
 		env = append(env, wallEnv+"="+n.clock.file)
 	}
-	p, err := launch(n.log, env, slices.Concat(prefix, []string{binary,
+	words := slices.Concat(prefix, []string{binary,
 		"serve", "--config", filepath.Join(n.l.o.Dir, "config", n.id+".toml"), "--node", n.id,
-		"--trace", filepath.Join(n.l.o.Dir, "trace", n.id+".jsonl")}, args))
+		"--trace", filepath.Join(n.l.o.Dir, "trace", n.id+".jsonl")}, args)
+	p, err := proc.Start(n.id, n.log, env, words[0], words[1:]...)
 	if err != nil {
-		return fmt.Errorf("start %s: %w", n.id, err)
+		return err
 	}
-	n.p, n.older = p, older
+	n.p, n.older, n.paused = p, older, false
 	if n.quota != nil {
-		return n.quota.hold(p.cmd.Process.Pid)
+		return n.quota.hold(p.PID())
 	}
 	return nil
 }
 
 // process returns the newest process; nil if there is none that runs.
-func (n *node) process() *process {
+func (n *node) process() *proc.Process {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.p == nil || !n.p.running() {
+	if n.p == nil || !n.p.Running() {
 		return nil
 	}
 	return n.p
@@ -105,10 +108,10 @@ func (n *node) Running() bool { return n.process() != nil }
 func (n *node) Exited() (int, bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.p == nil || n.p.running() {
+	if n.p == nil || n.p.Running() {
 		return 0, false
 	}
-	return n.p.cmd.ProcessState.ExitCode(), true
+	return n.p.ExitCode(), true
 }
 
 func (n *node) Kill() error {
@@ -117,7 +120,7 @@ func (n *node) Kill() error {
 		return nil
 	}
 	n.let()
-	return p.kill()
+	return p.Kill()
 }
 
 func (n *node) Stop(patience time.Duration) (int, error) {
@@ -125,13 +128,10 @@ func (n *node) Stop(patience time.Duration) (int, error) {
 	if p == nil {
 		return 0, fmt.Errorf("%s does not run", n.id)
 	}
-	if err := errors.Join(n.Resume(), p.signal(syscall.SIGTERM)); err != nil {
+	if err := errors.Join(n.Resume(), p.StopWithin(patience)); err != nil {
 		return 0, err
 	}
-	if err := p.wait(patience); err != nil {
-		return 0, fmt.Errorf("%s after SIGTERM: %w", n.id, errors.Join(err, p.kill()))
-	}
-	return p.cmd.ProcessState.ExitCode(), nil
+	return p.ExitCode(), nil
 }
 
 func (n *node) Pause() error  { return n.pause(true) }
@@ -148,8 +148,8 @@ func (n *node) pause(on bool) error {
 	if on {
 		sig = syscall.SIGSTOP
 	}
-	p.paused = on
-	return p.signal(sig)
+	n.paused = on
+	return p.Signal(sig)
 }
 
 // heal ends every fault of the node but that it does not run.
@@ -173,7 +173,7 @@ func (n *node) up() (process, disk bool) {
 	p := n.process()
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return p != nil && !p.paused && !n.tight, n.tracer == nil && (n.disk == nil || n.disk.well())
+	return p != nil && !n.paused && !n.tight, n.tracer == nil && (n.disk == nil || n.disk.well())
 }
 
 // close ends the node and gives back what it had.
@@ -185,5 +185,5 @@ func (n *node) close() error {
 	if n.quota != nil {
 		err = errors.Join(err, n.quota.close())
 	}
-	return errors.Join(err, n.log.Close())
+	return err
 }

@@ -85,7 +85,8 @@ func (l *lab) connect(ids []string) (network, error) {
 // furnish gives a node its log, disk, clock and quota, as far as they are to be had.
 func (n *node) furnish() (err error) {
 	o := n.l.o
-	if n.log, err = os.OpenFile(filepath.Join(o.Dir, "log", n.id+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600); err != nil {
+	n.log = history.LogFile(o.Dir, n.id)
+	if err := os.WriteFile(n.log, nil, 0o600); err != nil {
 		return err
 	}
 	data := filepath.Dir(n.Data())

@@ -9,11 +9,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"limitd/jepsen/history"
+	"limitd/proc"
 	"limitd/trace"
 )
 
@@ -21,21 +21,25 @@ import (
 type cluster struct {
 	dir  string
 	resp map[string]string
-	cmd  map[string]*exec.Cmd
+	proc map[string]*proc.Process
 }
 
 func startCluster(t *testing.T) *cluster {
 	t.Helper()
-	c := &cluster{t.TempDir(), map[string]string{}, map[string]*exec.Cmd{}}
+	c := &cluster{t.TempDir(), map[string]string{}, map[string]*proc.Process{}}
 	binary := filepath.Join(c.dir, "limitd")
 	if out, err := exec.Command("go", "build", "-o", binary, "limitd/cmd/limitd").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	config := "[raft]\nheartbeat = \"300ms\"\nelection = \"300ms\"\nlease = \"300ms\"\n[limits]\nmin_free_disk = \"1MiB\"\n"
 	nodes := []string{"n1", "n2", "n3"}
-	for _, n := range nodes {
-		c.resp[n] = freeAddress(t)
-		config += fmt.Sprintf("[[node]]\nid = %q\nresp = %q\npeer = %q\ndata = %q\n", n, c.resp[n], freeAddress(t), filepath.Join(c.dir, "data", n))
+	addrs, err := proc.FreeAddrs(6)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, n := range nodes {
+		c.resp[n] = addrs[i]
+		config += fmt.Sprintf("[[node]]\nid = %q\nresp = %q\npeer = %q\ndata = %q\n", n, addrs[i], addrs[3+i], filepath.Join(c.dir, "data", n))
 	}
 	file := filepath.Join(c.dir, "limitd.toml")
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
@@ -47,37 +51,23 @@ func startCluster(t *testing.T) *cluster {
 		}
 	}
 	for _, n := range nodes {
-		log, err := os.Create(history.LogFile(c.dir, n))
+		log := history.LogFile(c.dir, n)
+		p, err := proc.Start(n, log, nil, binary, "serve", "--config", file, "--node", n, "--trace", history.TraceFile(c.dir, n))
 		if err != nil {
 			t.Fatal(err)
 		}
-		cmd := exec.Command(binary, "serve", "--config", file, "--node", n, "--trace", history.TraceFile(c.dir, n))
-		cmd.Stdout, cmd.Stderr = log, log
-		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		c.cmd[n] = cmd
+		c.proc[n] = p
 		t.Cleanup(func() {
-			cmd.Process.Kill()
-			cmd.Wait()
+			if err := p.Kill(); err != nil {
+				t.Error(err)
+			}
 			if t.Failed() {
-				b, _ := os.ReadFile(log.Name())
+				b, _ := os.ReadFile(log)
 				t.Logf("%s printed\n%s", n, b)
 			}
 		})
 	}
 	return c
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 func (c *cluster) dial(node string, d time.Duration) (net.Conn, error) {
@@ -113,8 +103,10 @@ func TestRealNodes(t *testing.T) {
 	go func() {
 		if sleep(watching, time.Now().Add(4*time.Second)) {
 			leader := w.leading()
-			if cmd := c.cmd[leader]; cmd != nil {
-				cmd.Process.Kill()
+			if p := c.proc[leader]; p != nil {
+				if err := p.Kill(); err != nil {
+					t.Error(err)
+				}
 			}
 			members.set(slices.DeleteFunc([]string{"n1", "n2", "n3"}, func(n string) bool { return n == leader })...)
 		}
