@@ -41,51 +41,64 @@ func (e *env) work(ctx context.Context, at *nodes.Node) (h healthy, err error) {
 		r, err := drive(ctx, plan(healthyDenials, usedUp, deniedAtLeader.keys, nil), false)
 		denied <- outcome{r, err}
 	}()
-	h.admitted, err = drive(ctx, plan(healthyAdmissions, withRoom, workloadKeys, func(i int) string { return keyName(1_000_000 + i) }), true)
+	h.admitted, err = drive(ctx, plan(healthyAdmissions, withRoom, workloadKeys, roomyKey), true)
 	d := <-denied
 	h.denied = d.r
 	return h, errors.Join(err, d.err)
 }
 
-// badDay measures the work without and with what begin does to the cluster; end takes it back.
-func badDay(name string, begin func(ctx context.Context, e *env, leader, follower *nodes.Node) (end func() error, err error)) func(context.Context, *env) (*result, error) {
+// beginning does something to the cluster; end takes it back.
+type beginning func(ctx context.Context, leader, follower *nodes.Node) (end func() error, err error)
+
+// badDay measures the work without and with what begin does.
+func badDay(name string, begin beginning) func(context.Context, *env) (*result, error) {
 	return func(ctx context.Context, e *env) (*result, error) {
 		e.filled = false
 		if err := deniedAtLeader.prepare(ctx, e); err != nil {
 			return nil, err
 		}
-		res := &result{name: "bad day: " + name + "; p99 of admissions beside / without", unit: "ms", ratio: true, free: true, other: "without,"}
-		for range min(e.rounds, 3) {
-			leader, err := e.cluster.AwaitReady(ctx)
-			if err != nil {
-				return nil, err
-			}
-			before, err := e.work(ctx, leader)
-			if err != nil {
-				return nil, err
-			}
-			end, err := begin(ctx, e, leader, e.cluster.Other(leader))
-			if err != nil {
-				return nil, err
-			}
-			beside, err := e.work(ctx, leader)
-			if err = errors.Join(err, end()); err != nil {
-				return nil, err
-			}
-			res.add(float64(beside.admitted.Quantile(0.99))/1e6, float64(before.admitted.Quantile(0.99))/1e6)
-			res.note("p99 of denials %v beside, %v without; longest admission %v beside, %v without",
-				beside.denied.Quantile(0.99), before.denied.Quantile(0.99), beside.admitted.Quantile(1), before.admitted.Quantile(1))
-		}
-		return res, nil
+		res := badResult(name)
+		return res, e.besides(ctx, res, begin)
 	}
 }
 
-func pausedFollower(_ context.Context, _ *env, _, follower *nodes.Node) (func() error, error) {
+func badResult(name string) *result {
+	return &result{name: "bad day: " + name + "; p99 of admissions beside / without", unit: "ms", ratio: true, free: true, other: "without,"}
+}
+
+// besides adds to a result what the work measures before begin and before its end.
+func (e *env) besides(ctx context.Context, res *result, begin beginning) error {
+	for range min(e.rounds, 3) {
+		leader, err := e.cluster.AwaitReady(ctx)
+		if err != nil {
+			return err
+		}
+		before, err := e.work(ctx, leader)
+		if err != nil {
+			return err
+		}
+		end, err := begin(ctx, leader, e.cluster.Other(leader))
+		if err != nil {
+			return err
+		}
+		beside, err := e.work(ctx, leader)
+		if err = errors.Join(err, end()); err != nil {
+			return err
+		}
+		res.add(float64(beside.admitted.Quantile(0.99))/1e6, float64(before.admitted.Quantile(0.99))/1e6)
+		other := strings.TrimSuffix(res.other, ",")
+		res.note("p99 of denials %v (%s %v); longest admission %v (%s %v)", beside.denied.Quantile(0.99), other, before.denied.Quantile(0.99),
+			beside.admitted.Quantile(1), other, before.admitted.Quantile(1))
+	}
+	return nil
+}
+
+func pausedFollower(_ context.Context, _, follower *nodes.Node) (func() error, error) {
 	return func() error { return follower.Proc.Signal(syscall.SIGCONT) }, follower.Proc.Signal(syscall.SIGSTOP)
 }
 
 // slowFollower makes each sync of a follower 20 ms longer.
-func slowFollower(ctx context.Context, e *env, _, follower *nodes.Node) (func() error, error) {
+func slowFollower(ctx context.Context, _, follower *nodes.Node) (func() error, error) {
 	tracer := exec.CommandContext(ctx, "strace", "-f", "-qq", "-o", "/dev/null", "-p", strconv.Itoa(follower.Proc.PID()),
 		"-e", "trace=fdatasync,fsync", "-e", "inject=fdatasync,fsync:delay_exit=20000")
 	if err := tracer.Start(); err != nil {
@@ -99,7 +112,7 @@ func slowFollower(ctx context.Context, e *env, _, follower *nodes.Node) (func() 
 }
 
 // manyConnections is 10,000 connections that do nothing.
-func manyConnections(ctx context.Context, _ *env, leader, _ *nodes.Node) (func() error, error) {
+func manyConnections(ctx context.Context, leader, _ *nodes.Node) (func() error, error) {
 	var conns []net.Conn
 	end := func() error {
 		for _, c := range conns {
@@ -134,17 +147,20 @@ func fullMemory(ctx context.Context, e *env) (res *result, err error) {
 	if err := deniedAtLeader.prepare(ctx, full); err != nil {
 		return nil, err
 	}
-	fill := load.Plan{Addrs: []string{leader.Addr}, Conns: 50, Pipeline: 64, Time: time.Second,
-		Next: command{before: []string{"CL.THROTTLE"}, after: words(withRoom), keys: 1 << 40, name: func(n int) string { return fmt.Sprintf("fill:%d", n) }}.next()}
+	newKeys := func(prefix string, p load.Plan) load.Plan {
+		p.Addrs = []string{leader.Addr}
+		p.Next = command{before: []string{"CL.THROTTLE"}, after: words(withRoom), keys: 1 << 40, name: func(n int) string { return fmt.Sprint(prefix, n) }}.next()
+		return p
+	}
 	// The keys of the work are there before the memory is full, and for long.
-	err = seedKeys(ctx, leader.Client, workloadKeys, func(i int) string { return keyName(1_000_000 + i) }, func(key string) []any {
+	err = seedKeys(ctx, leader.Client, workloadKeys, roomyKey, func(key string) []any {
 		return append([]any{"CL.THROTTLE", key}, anys(words(strings.TrimSuffix(withRoom, "1")+"500"))...)
 	})
 	if err != nil {
 		return nil, err
 	}
 	for began := time.Now(); ; {
-		r, err := load.Run(ctx, fill)
+		r, err := load.Run(ctx, newKeys("fill:", load.Plan{Conns: 50, Pipeline: 64, Time: time.Second}))
 		if err != nil {
 			return nil, err
 		}
@@ -155,34 +171,27 @@ func fullMemory(ctx context.Context, e *env) (res *result, err error) {
 			return nil, errors.New("max_memory was not reached")
 		}
 	}
-	res = &result{name: "bad day: a flood of new keys at max_memory; p99 of admissions beside / without", unit: "ms", ratio: true, free: true, other: "without,"}
-	for i := range min(e.rounds, 3) {
-		before, err := full.work(ctx, leader)
-		if err != nil {
-			return nil, err
-		}
+	res = badResult("a flood of new keys at max_memory")
+	round := 0
+	return res, full.besides(ctx, res, func(ctx context.Context, _, _ *nodes.Node) (func() error, error) {
 		floodCtx, stop := context.WithCancel(ctx)
 		flooded := make(chan *load.Result, 1)
+		flood := newKeys(fmt.Sprintf("flood:%d:", round), load.Plan{Conns: 20, Pipeline: 16, Time: time.Hour})
+		round++
 		go func() {
-			r, _ := load.Run(floodCtx, load.Plan{Addrs: []string{leader.Addr}, Conns: 20, Pipeline: 16, Time: time.Hour,
-				Next: command{before: []string{"CL.THROTTLE"}, after: words(withRoom), keys: 1 << 40, name: func(n int) string { return fmt.Sprintf("flood:%d:%d", i, n) }}.next()})
+			r, _ := load.Run(floodCtx, flood)
 			flooded <- r
 		}()
-		beside, err := full.work(ctx, leader)
-		stop()
-		f := <-flooded
-		if err != nil {
-			return nil, err
-		}
-		rss, err := rssAnon(leader.Proc)
-		if err != nil {
-			return nil, err
-		}
-		res.add(float64(beside.admitted.Quantile(0.99))/1e6, float64(before.admitted.Quantile(0.99))/1e6)
-		res.note("the flood: %d admitted, %d refused with -OOM; RssAnon of the leader %d MB; p99 of denials %v beside, %v without",
-			f.Allowed, f.Codes["OOM"], rss/1e6, beside.denied.Quantile(0.99), before.denied.Quantile(0.99))
-	}
-	return res, nil
+		return func() error {
+			stop()
+			f := <-flooded
+			rss, err := rssAnon(leader.Proc)
+			if err == nil {
+				res.note("the flood: %d admitted, %d refused with -OOM; RssAnon of the leader %d MB", f.Allowed, f.Codes["OOM"], rss/1e6)
+			}
+			return err
+		}, nil
+	})
 }
 
 // overload has three times as many calls outstanding as a node queues: it must answer what
@@ -193,19 +202,10 @@ func overload(ctx context.Context, e *env) (*result, error) {
 		return nil, err
 	}
 	const outstanding, conns = 3 * 65536, 2048
-	call := command{before: []string{"CL.THROTTLE"}, after: words(withRoom), keys: workloadKeys, name: func(i int) string { return keyName(1_000_000 + i) }}
+	call := command{before: []string{"CL.THROTTLE"}, after: words(withRoom), keys: workloadKeys, name: roomyKey}
 	res := &result{name: fmt.Sprintf("overload, %d calls outstanding: p99 of admissions at a fixed rate a second later / before", outstanding), unit: "ms", ratio: true, less: true, bound: 2, other: "before,"}
-	for range min(e.rounds, 3) {
-		leader, err := e.cluster.AwaitReady(ctx)
-		if err != nil {
-			return nil, err
-		}
-		before, err := e.work(ctx, leader)
-		if err != nil {
-			return nil, err
-		}
-		p := e.plan(load.Plan{Addrs: []string{leader.Addr}, Conns: conns, Pipeline: outstanding / conns, Next: call.next()})
-		r, err := load.Run(ctx, p)
+	return res, e.besides(ctx, res, func(ctx context.Context, leader, _ *nodes.Node) (func() error, error) {
+		r, err := load.Run(ctx, e.plan(load.Plan{Addrs: []string{leader.Addr}, Conns: conns, Pipeline: outstanding / conns, Next: call.next()}))
 		if err != nil {
 			return nil, err
 		}
@@ -216,13 +216,8 @@ func overload(ctx context.Context, e *env) (*result, error) {
 		if err != nil {
 			return nil, err
 		}
-		after, err := e.work(ctx, leader) // its first second is not measured
-		if err != nil {
-			return nil, err
-		}
-		res.add(float64(after.admitted.Quantile(0.99))/1e6, float64(before.admitted.Quantile(0.99))/1e6)
 		res.note("overloaded: %.0f admitted a second, p99 %v; of %d calls refused %v; RssAnon of the leader %d MB",
 			r.Rate(), r.Quantile(0.99), r.Errors+r.Allowed, r.Codes, rss/1e6)
-	}
-	return res, nil
+		return func() error { return nil }, nil // it is over; of the work that follows the first second is not measured
+	})
 }

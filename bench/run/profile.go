@@ -56,7 +56,7 @@ func (e *env) profile(ctx context.Context, dir string) error {
 		}
 		call := command{before: []string{"CL.THROTTLE"}, after: words(w.after), keys: w.keys}
 		if w.after == withRoom {
-			call.name = func(i int) string { return keyName(1_000_000 + i) }
+			call.name = roomyKey
 		}
 		done := make(chan error, 1)
 		loadCtx, stop := context.WithCancel(ctx)

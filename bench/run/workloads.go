@@ -96,8 +96,10 @@ func (w workload) next(room, full, peek call) func([]byte, *rand.Rand) []byte {
 	}
 }
 
-// workloadKey is one that has room: not one of those that prepare uses up.
-func workloadKey(rnd *rand.Rand) string { return keyName(1_000_000 + rnd.IntN(workloadKeys)) }
+// roomyKey is one that has room: not one of those that prepare uses up.
+func roomyKey(i int) string { return keyName(1_000_000 + i) }
+
+func workloadKey(rnd *rand.Rand) string { return roomyKey(rnd.IntN(workloadKeys)) }
 
 // measure is a row that must reach nothing: what it is, compared with the script.
 func (w workload) measure(ctx context.Context, e *env) (*result, error) {
