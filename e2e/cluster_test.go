@@ -59,18 +59,31 @@ func newClusterIn(t testing.TB, dir string, n int, settings string) *cluster {
 func startCluster(t testing.TB, n int) *cluster {
 	t.Helper()
 	c := newCluster(t, n, "")
-	for _, nd := range c.nodes {
-		c.start(nd)
-	}
-	for _, nd := range c.nodes {
-		c.awaitDecides(nd)
-	}
+	c.startAll()
 	return c
 }
 
 func (c *cluster) start(nd *node) {
 	c.t.Helper()
 	nd.process = launch(c.t, c.dir, nd.id, nd.args...)
+}
+
+// startAll starts the nodes that do not run, and waits until all decide.
+func (c *cluster) startAll() {
+	c.t.Helper()
+	for _, nd := range c.nodes {
+		if nd.process == nil || !nd.running() {
+			c.start(nd)
+		}
+	}
+	c.awaitAllDecide()
+}
+
+func (c *cluster) awaitAllDecide() {
+	c.t.Helper()
+	for _, nd := range c.nodes {
+		c.awaitDecides(nd)
+	}
 }
 
 // awaitDecides waits until the node answers a peek, which needs a leader.

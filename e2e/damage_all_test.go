@@ -23,12 +23,7 @@ func TestDamageOfAllNodes(t *testing.T) {
 
 func damageAllNodes(t *testing.T, stop func(*process)) {
 	c := newCluster(t, 3, "[raft]\nheartbeat = \"400ms\"\nelection = \"400ms\"\nlease = \"400ms\"") // there will be many elections
-	for _, nd := range c.nodes {
-		c.start(nd)
-	}
-	for _, nd := range c.nodes {
-		c.awaitDecides(nd)
-	}
+	c.startAll()
 	tr := startTraffic(t, 1, func(r *rand.Rand) (string, int64) {
 		if r.IntN(2) == 0 {
 			return "narrow", narrow
@@ -91,9 +86,7 @@ func damageAllNodes(t *testing.T, stop func(*process)) {
 		whole[nd].write(t, nd.data)
 		c.start(nd)
 	}
-	for _, nd := range c.nodes {
-		c.awaitDecides(nd)
-	}
+	c.awaitAllDecide()
 	c.awaitSameHash(c.nodes...)
 	tr.check(c.nodes[0])
 }
@@ -122,7 +115,7 @@ func (c *cluster) whoComesBack(d damage) (back []*node) {
 	})
 	for _, nd := range c.nodes {
 		if !nd.running() {
-			c.checkRefusal(nd, d)
+			checkRefusal(nd, d)
 		}
 	}
 	if len(back) == 1 {

@@ -65,7 +65,7 @@ func (c *cluster) ruin(t *testing.T, nodes ...*node) {
 		if !refused(t, nd, d) {
 			t.Fatalf("%s was taken for whole", nd.id)
 		}
-		c.checkRefusal(nd, d)
+		checkRefusal(nd, d)
 	}
 }
 

@@ -50,7 +50,7 @@ func TestDamagedNodeUnderLoad(t *testing.T) {
 		c.start(victim)
 		if refused(t, victim, d) {
 			outcomes[d.file+" refused"]++
-			c.checkRefusal(victim, d)
+			checkRefusal(victim, d)
 			whole.write(t, victim.data)
 			c.start(victim)
 			c.awaitDecides(victim)
@@ -85,36 +85,52 @@ func TestDamagedLeaderUnderLoad(t *testing.T) {
 	if !refused(t, victim, d) {
 		t.Error("it was taken for whole")
 	}
-	c.checkRefusal(victim, d)
+	checkRefusal(victim, d)
 	tr.flows("after the refusal")
 	tr.check(c.leader())
+}
+
+// logStore is how the files of a single node with one of the log stores come back wrong.
+type logStore struct {
+	settings string
+	keys     int  // to be charged
+	saved    bool // the snapshot file is written too, so that there is one to damage
+	damages  func(t testing.TB, whole, old files) []damage
+	refused  func(nd *node, d damage, before files) // looks at a refusal
 }
 
 // A single node has nobody to ask: what its log does not give back is lost, and it
 // must say so, and never have admitted less than it did.
 func TestDamagedFilesOfASingleNode(t *testing.T) {
 	t.Parallel()
-	for how, stop := range map[string]func(*process){"stopped": (*process).terminate, "killed": (*process).kill} {
-		t.Run(how, func(t *testing.T) {
-			t.Parallel()
-			damageSingleNode(t, stop)
-		})
+	for name, store := range map[string]logStore{
+		"bolt": {"", 50, true, func(t testing.TB, _, _ files) []damage { return someDamages(t, 5, 1) }, func(nd *node, d damage, _ files) { checkRefusal(nd, d) }},
+		"wal":  {withWal, 150, false, walDamages, checkRefusalOfWal}, // of three pages
+	} {
+		for how, stop := range map[string]func(*process){"stopped": (*process).terminate, "killed": (*process).kill} {
+			t.Run(name+" "+how, func(t *testing.T) {
+				t.Parallel()
+				damageSingleNode(t, store, stop)
+			})
+		}
 	}
 }
 
-func damageSingleNode(t *testing.T, stop func(*process)) {
-	c := startCluster(t, 1)
+func damageSingleNode(t *testing.T, store logStore, stop func(*process)) {
+	c := newCluster(t, 1, store.settings)
+	c.startAll()
 	nd := c.nodes[0]
-	const limit, keys = 100, 50
+	const limit = 100
 	charge := func() {
-		for i := range keys {
+		for i := range store.keys {
 			nd.r.mustThrottle(fmt.Sprintf("key:%d", i), limit-1, 1, 3600, 1)
 		}
 	}
 	charge()
-	// Saving writes the snapshot file, so that there is one to damage.
-	if _, stderr, code := limitd(t, "snapshot", "save", "--addr", nd.resp); code != 0 {
-		t.Fatalf("snapshot save: %s", stderr)
+	if store.saved {
+		if _, stderr, code := limitd(t, "snapshot", "save", "--addr", nd.resp); code != 0 {
+			t.Fatalf("snapshot save: %s", stderr)
+		}
 	}
 	stop(nd.process)
 	old := readFiles(t, nd.data)
@@ -124,20 +140,21 @@ func damageSingleNode(t *testing.T, stop func(*process)) {
 	stop(nd.process)
 	whole := readFiles(t, nd.data)
 	outcomes := map[string]int{}
-	for _, d := range someDamages(t, 5, 1) {
+	for _, d := range store.damages(t, whole, old) {
 		whole.write(t, nd.data)
 		d.on(t, nd.data, old)
+		before := readFiles(t, nd.data)
 		c.start(nd)
 		if refused(t, nd, d) {
 			outcomes[d.file+" refused"]++
-			c.checkRefusal(nd, d)
+			store.refused(nd, d, before)
 			continue
 		}
 		outcomes[d.file+" rebuilt or harmless"]++
 		if d.refused {
 			t.Errorf("%v: it was taken for whole", d)
 		}
-		for i := range keys {
+		for i := range store.keys {
 			if r := nd.r.mustThrottle(fmt.Sprintf("key:%d", i), limit-1, 1, 3600, 0); r[2] != limit-2 {
 				t.Errorf("%v: key:%d has %d left, want %d", d, i, r[2], limit-2)
 				break
@@ -164,20 +181,20 @@ func refused(t *testing.T, nd *node, d damage) bool {
 }
 
 // checkRefusal wants the name of the file, what mends it, and no panic.
-func (c *cluster) checkRefusal(nd *node, d damage) {
-	c.t.Helper()
+func checkRefusal(nd *node, d damage) {
+	nd.t.Helper()
 	if code := nd.exitCode(); code != 2 && code != 3 {
-		c.t.Errorf("%v: %s ended with code %d:\n%s", d, nd.id, code, tail(nd.out.String(), 20))
+		nd.t.Errorf("%v: %s ended with code %d:\n%s", d, nd.id, code, tail(nd.out.String(), 20))
 	}
 	text := nd.out.String()
 	if strings.Contains(text, "goroutine ") {
-		c.t.Errorf("%v: %s panicked:\n%s", d, nd.id, tail(text, 40))
+		nd.t.Errorf("%v: %s panicked:\n%s", d, nd.id, tail(text, 40))
 	}
 	last := tail(text, 1)
 	mends := "`limitd cluster remove " + nd.id + " --addr "
 	for _, want := range []string{d.file, mends, "`limitd snapshot restore ", "mv " + nd.data + " "} {
 		if !strings.Contains(last, want) {
-			c.t.Errorf("%v: the refusal does not say %q:\n%s", d, want, last)
+			nd.t.Errorf("%v: the refusal does not say %q:\n%s", d, want, last)
 		}
 	}
 }

@@ -5,52 +5,78 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	bolt "go.etcd.io/bbolt"
 )
 
 // The files of a node. The log and the stable store (terms, votes) are two buckets
-// of raft.db.
+// of raft.db; or, with the other log store, lie in raft.wal: meta.db, and the segments.
 const (
 	logFile      = "raft.db"
+	walDir       = "raft.wal"
 	snapshotFile = "snapshot.db"
 	identity     = "identity"
 )
 
-// files are the contents of a stopped node's files, by name; one that is not there is
-// missing.
+// files are the contents of a stopped node's files, by their paths in its directory;
+// one that is not there is missing.
 type files map[string][]byte
+
+// pathsOf are the paths of the files that are there, by those in dir.
+func pathsOf(t testing.TB, dir string) map[string]string {
+	t.Helper()
+	paths := map[string]string{}
+	for _, pattern := range []string{logFile, filepath.Join(walDir, "*"), snapshotFile, identity} {
+		found, err := filepath.Glob(filepath.Join(dir, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range found {
+			paths[strings.TrimPrefix(path, dir+"/")] = path
+		}
+	}
+	return paths
+}
 
 func readFiles(t testing.TB, dir string) files {
 	t.Helper()
 	fs := files{}
-	for _, name := range []string{logFile, snapshotFile, identity} {
-		b, err := os.ReadFile(filepath.Join(dir, name))
-		if err == nil {
-			fs[name] = b
-		} else if !errors.Is(err, os.ErrNotExist) {
+	for name, path := range pathsOf(t, dir) {
+		b, err := os.ReadFile(path)
+		if err != nil {
 			t.Fatal(err)
 		}
+		fs[name] = b
 	}
 	return fs
 }
 
-// write puts the files back as they were.
+// in are those in a folder.
+func (fs files) in(folder string) files {
+	some := maps.Clone(fs)
+	maps.DeleteFunc(some, func(name string, _ []byte) bool { return filepath.Dir(name) != folder })
+	return some
+}
+
+// write makes the files what they were.
 func (fs files) write(t testing.TB, dir string) {
 	t.Helper()
-	for _, name := range []string{logFile, snapshotFile, identity} {
-		path := filepath.Join(dir, name)
-		var err error
-		if b, ok := fs[name]; ok {
-			err = os.WriteFile(path, b, 0o600)
-		} else if err = os.Remove(path); errors.Is(err, os.ErrNotExist) {
-			err = nil
+	for name, path := range pathsOf(t, dir) {
+		if _, ok := fs[name]; ok {
+			continue
 		}
-		if err != nil {
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, b := range fs {
+		if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -60,7 +86,8 @@ func (fs files) write(t testing.TB, dir string) {
 type damage struct {
 	file, name string
 	// of returns what becomes of the file, nil: it is missing. old is what the file
-	// was before the node was started the last time.
+	// was before the node was started the last time. Without of, file is a folder, and
+	// all that is in it is old.
 	of      func(now, old []byte) []byte
 	refused bool // it cannot be mended here, so the node must refuse
 }
@@ -71,7 +98,10 @@ func (d damage) String() string { return d.file + ": " + d.name }
 func (d damage) on(t testing.TB, dir string, old files) {
 	t.Helper()
 	fs := readFiles(t, dir)
-	if b := d.of(fs[d.file], old[d.file]); b == nil {
+	if d.of == nil {
+		maps.DeleteFunc(fs, func(name string, _ []byte) bool { return filepath.Dir(name) == d.file })
+		maps.Copy(fs, old.in(d.file))
+	} else if b := d.of(fs[d.file], old[d.file]); b == nil {
 		delete(fs, d.file)
 	} else {
 		fs[d.file] = b

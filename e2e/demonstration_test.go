@@ -3,7 +3,6 @@ package e2e
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -125,23 +124,11 @@ func startPrinted(t *testing.T, dir string, local *process, id string) *process 
 		}
 		return line != ""
 	})
-	p := &process{t: t, name: id + " again", cmd: exec.Command("sh", "-c", "exec "+line), out: &output{}, done: make(chan struct{})}
-	p.cmd.Dir = dir
-	p.cmd.Stdout, p.cmd.Stderr = p.out, p.out
-	if err := p.cmd.Start(); err != nil {
-		t.Fatalf("%s: %v", line, err)
-	}
-	go func() {
-		p.cmd.Wait()
-		close(p.done)
-	}()
+	p := launchBinary(t, "sh", nil, dir, id+" again", "-c", "exec "+line)
 	t.Cleanup(func() {
-		if p.running() {
-			p.kill()
-		}
 		if t.Failed() {
 			log, _ := os.ReadFile(filepath.Join(dir, "lab", id+".log"))
-			t.Logf("%s printed:\n%s\nand before it died:\n%s", line, tail(p.out.String(), 30), tail(string(log), 30))
+			t.Logf("before it died, %s printed:\n%s", id, tail(string(log), 30))
 		}
 	})
 	return p

@@ -209,16 +209,3 @@ func newClusterOnDisks(t testing.TB, n int, settings string) (*cluster, map[*nod
 	}
 	return c, disks
 }
-
-// startAll starts the nodes that do not run and waits until all of them decide.
-func (c *cluster) startAll() {
-	c.t.Helper()
-	for _, nd := range c.nodes {
-		if nd.process == nil || !nd.running() {
-			c.start(nd)
-		}
-	}
-	for _, nd := range c.nodes {
-		c.awaitDecides(nd)
-	}
-}

@@ -22,9 +22,7 @@ func TestNodeWhoseDiskFailsStopsAndSaysWhy(t *testing.T) {
 	for _, nd := range c.others(victim) {
 		c.start(nd)
 	}
-	for _, nd := range c.nodes {
-		c.awaitDecides(nd)
-	}
+	c.awaitAllDecide()
 	var all tally
 	admitted := func(nd *node) { // a call that meets the failing leader may be in doubt
 		t.Helper()

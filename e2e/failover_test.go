@@ -84,9 +84,7 @@ func TestLostMajorityIsSaidAndNeverLooksLikeALimit(t *testing.T) {
 			for _, nd := range c.others(alone) {
 				c.start(nd)
 			}
-			for _, nd := range c.nodes {
-				c.awaitDecides(nd)
-			}
+			c.awaitAllDecide()
 			checkCount(t, alone.r, key, limit, all)
 		})
 	}
@@ -116,12 +114,7 @@ func TestCountSurvivesKillOfAllNodes(t *testing.T) {
 		for _, nd := range c.nodes {
 			<-nd.done
 		}
-		for _, nd := range c.nodes {
-			c.start(nd)
-		}
-		for _, nd := range c.nodes {
-			c.awaitDecides(nd)
-		}
+		c.startAll()
 		if r := c.nodes[(round+1)%3].r.mustThrottle("kept", limit-1, 1, 3600, 0); r[2] != want {
 			t.Fatalf("after the kill of all: %v, want remaining %d", r, want)
 		}

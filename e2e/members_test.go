@@ -21,9 +21,7 @@ func TestGrowFromThreeToFiveAndShrinkBack(t *testing.T) {
 	c.awaitVoters(30*time.Second, c.nodes[:4]...)
 	c.start(n5)
 	c.awaitVoters(30*time.Second, c.nodes...)
-	for _, nd := range c.nodes {
-		c.awaitDecides(nd)
-	}
+	c.awaitAllDecide()
 	tr.flows("with five nodes")
 	c.awaitSameHash(c.nodes...)
 

@@ -30,9 +30,7 @@ func TestPasswords(t *testing.T) {
 		defer nd.r.Close()
 		c.start(nd)
 	}
-	for _, nd := range c.nodes {
-		c.awaitDecides(nd)
-	}
+	c.awaitAllDecide()
 	at := c.nodes[1]
 	_, port, _ := strings.Cut(at.resp, ":")
 	for _, tc := range []struct{ args, want string }{

@@ -63,33 +63,32 @@ func powerCuts(t *testing.T, settings string) {
 	}
 	d := newDisk(t, "")
 	c := newClusterIn(t, d.mount, 3, settings+"[limits]\nmin_free_disk = \"16MiB\"")
-	for _, nd := range c.nodes {
-		c.start(nd)
-	}
-	const limit = int64(1_000_000)
-	for round := range rounds {
-		for _, nd := range c.nodes {
-			c.awaitDecides(nd)
-		}
-		key := fmt.Sprintf("round:%d", round)
-		l := startLoad(t, key, limit, 8, c.nodes[0].resp, c.nodes[1].resp, c.nodes[2].resp)
-		eventually(t, 20*time.Second, "answers before the cut", func() bool { return l.answers() > int64(100+200*round) })
+	c.endings(rounds, func(round int, answers func(int64)) {
+		answers(int64(100 + 200*round))
 		d.cut()
 		for _, nd := range c.nodes {
-			nd.cmd.Process.Kill() // a node that met the dead disk may have stopped by itself
-			<-nd.done
+			nd.kill() // one that met the dead disk may have stopped by itself
 		}
-		l.end()
 		d.back()
-		for _, nd := range c.nodes {
-			c.start(nd)
-		}
-		for _, nd := range c.nodes {
-			c.awaitDecides(nd)
-		}
+	})
+}
+
+// endings does the sum over a load on three nodes, again and again. What end does, after
+// so many answers as it waits for, ends all of them.
+func (c *cluster) endings(rounds int, end func(round int, answers func(least int64))) {
+	const limit = int64(1_000_000)
+	for round := range rounds {
+		c.startAll()
+		key := fmt.Sprintf("round:%d", round)
+		l := startLoad(c.t, key, limit, 8, c.nodes[0].resp, c.nodes[1].resp, c.nodes[2].resp)
+		end(round, func(least int64) {
+			eventually(c.t, 20*time.Second, "answers before the end", func() bool { return l.answers() > least })
+		})
+		l.end()
+		c.startAll()
 		all := l.sum()
-		t.Logf("round %d: %v", round, all)
-		checkCount(t, c.nodes[0].r, key, limit, all)
+		c.t.Logf("round %d: %v", round, all)
+		checkCount(c.t, c.nodes[0].r, key, limit, all)
 		c.awaitSameHash(c.nodes...)
 	}
 }
