@@ -29,7 +29,7 @@ func (m *matrix) restart(ctx context.Context, c cluster) error {
 	}
 	return m.faulty(at, restart, func(g *gang) error {
 		return g.round(ctx, 0, func(*atomic.Int64) error {
-			if err := at.Proc.Stop(); err != nil {
+			if err := at.Stop(); err != nil {
 				return err
 			}
 			time.Sleep(outage) // the fault itself
@@ -65,7 +65,7 @@ func (m *matrix) kill(ctx context.Context, c cluster) error {
 			}
 			err := g.round(ctx, n, func(killed *atomic.Int64) error {
 				killed.Store(time.Now().UnixNano())
-				if err := leader.Proc.Kill(); err != nil {
+				if err := leader.Kill(); err != nil {
 					return err
 				}
 				return c.AwaitAnswers(ctx)

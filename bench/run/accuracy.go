@@ -84,7 +84,7 @@ func accuracy(killed bool) func(context.Context, *env) (*result, error) {
 				got, err := client.Do(ctx, append([]any{"CL.THROTTLE", key}, anys(words(accuracyCall))...)...).Int64Slice()
 				return err == nil && got[0] == 0, err
 			}
-			fault := leader.Proc.Kill
+			fault := leader.Kill
 			if !killed {
 				fault = nil
 			}

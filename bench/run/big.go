@@ -191,7 +191,7 @@ func restartBig(ctx context.Context, e *env) (*result, error) {
 	}
 	n := e.cluster.Other(leader)
 	res := &result{name: fmt.Sprintf("restart with %d live keys: first answer (SIGTERM, then kill -9)", e.bigKeys), unit: "s", bound: 15, stretch: 8, worst: true}
-	for _, end := range []func() error{n.Proc.Stop, n.Proc.Kill} {
+	for _, end := range []func() error{n.Stop, n.Kill} {
 		if _, err := e.cluster.AwaitReady(ctx); err != nil {
 			return nil, err
 		}

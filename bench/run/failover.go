@@ -30,7 +30,7 @@ func failover(ctx context.Context, e *env) (*result, error) {
 			return nil, fmt.Errorf("before the kill: %w", err)
 		}
 		began := time.Now()
-		if err := leader.Proc.Kill(); err != nil {
+		if err := leader.Kill(); err != nil {
 			return nil, err
 		}
 		err = proc.Await(ctx, fmt.Sprintf("no success through %s after %s was killed", other.ID, leader.ID), failoverPatience,

@@ -118,7 +118,7 @@ func joinOnce(ctx context.Context, c *nodes.Cluster, keys int, id string) (j joi
 	if err != nil {
 		return j, err
 	}
-	defer n.Proc.Kill()
+	defer n.Kill()
 	err = proc.Await(ctx, n.ID+" does not get its vote", joinPatience, func(ctx context.Context) error {
 		if i, err := n.Info(ctx); err != nil {
 			return err
@@ -137,7 +137,7 @@ func joinOnce(ctx context.Context, c *nodes.Cluster, keys int, id string) (j joi
 	if err := leader.Client.Do(ctx, "RL.CLUSTER", "REMOVE", n.ID).Err(); err != nil {
 		return j, fmt.Errorf("remove %s: %w", n.ID, err)
 	}
-	if err := n.Proc.Stop(); err != nil {
+	if err := n.Stop(); err != nil {
 		return j, err
 	}
 	return j, os.RemoveAll(n.Data)

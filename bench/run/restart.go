@@ -42,8 +42,8 @@ func restart(ctx context.Context, e *env) (*result, error) {
 		signal string
 		end    func() error
 	}{
-		{"SIGTERM", n.Proc.Stop},
-		{"SIGKILL", n.Proc.Kill},
+		{"SIGTERM", n.Stop},
+		{"SIGKILL", n.Kill},
 	} {
 		if _, err := e.cluster.AwaitReady(ctx); err != nil {
 			return nil, err

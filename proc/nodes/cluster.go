@@ -181,7 +181,7 @@ func (c *Cluster) Stop() error {
 	for _, last := range []bool{false, true} {
 		for _, n := range c.Nodes {
 			if n.Running() && (n == leader) == last {
-				errs = append(errs, n.Proc.Stop())
+				errs = append(errs, n.Stop())
 			}
 		}
 	}

@@ -23,14 +23,21 @@ type Node struct {
 	log string
 }
 
-// Serve starts the node: `limitd serve` with these arguments.
+// Serve starts the node, which must not run: `limitd serve` with these arguments.
 func (n *Node) Serve(program string, args ...string) (err error) {
+	if n.Running() {
+		return fmt.Errorf("%s runs already (pid %d)", n.ID, n.Proc.PID())
+	}
 	n.Proc, err = proc.Start(n.ID, n.log, nil, program, append([]string{"serve"}, args...)...)
 	return err
 }
 
 // Running says that the node was started and has not ended.
 func (n *Node) Running() bool { return n.Proc != nil && n.Proc.Running() }
+
+// Kill and Stop are those of the newest process, whenever they are called.
+func (n *Node) Kill() error { return n.Proc.Kill() }
+func (n *Node) Stop() error { return n.Proc.Stop() }
 
 // Info is INFO as names and values, of a node that runs.
 func (n *Node) Info(ctx context.Context) (map[string]string, error) {
