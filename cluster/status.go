@@ -21,6 +21,8 @@ type Status struct {
 	Generation, Term, Commit, Applied, Last        uint64
 	Time, Offset, WallOffset                       int64 // estimate of cluster time now; calendar offset; cluster time minus wall clock, ns
 	LogFirst, LogLast, SnapshotIndex               uint64
+	Saves                                          fsm.Saves
+	Unsaved                                        int // records that changed since the last snapshot began
 	Voters                                         int
 	DiskFree                                       int64 // bytes
 	DiskLow                                        bool
@@ -62,6 +64,8 @@ func (n *Node) Status() Status {
 			s.Ready = n.Leading()
 		}
 	}
+	s.Saves = n.fsm.Saves()
+	s.Unsaved, _ = n.fsm.Pending()
 	if n.disk.failed() == nil {
 		s.LogFirst, _ = n.logs.FirstIndex()
 		s.LogLast, _ = n.logs.LastIndex()

@@ -76,6 +76,9 @@ func changeDuring(t *testing.T, entries [][]Effect, end string) {
 		t.Fatal(err)
 	}
 	records, logBytes := f.Pending()
+	if !f.Saves().Running {
+		t.Error("no snapshot is said to be written")
+	}
 	switch end {
 	case "written":
 		if err := snap.Persist(k); err != nil {
@@ -88,6 +91,9 @@ func changeDuring(t *testing.T, entries [][]Effect, end string) {
 		}
 	}
 	snap.Release()
+	if s := f.Saves(); s.Running || s.Failed != (end != "written") {
+		t.Errorf("after the end (%s): %+v", end, s)
+	}
 	n, b := f.Pending()
 	if end == "written" {
 		if n != records || b != logBytes {
@@ -99,6 +105,9 @@ func changeDuring(t *testing.T, entries [][]Effect, end string) {
 	}
 	if err := persist(t, f, s, 4); err != nil {
 		t.Fatal(err)
+	}
+	if s := f.Saves(); s.Running || s.Failed || s.Saved.IsZero() {
+		t.Errorf("after all is written: %+v", s)
 	}
 	if n, b := f.Pending(); n != 0 || b != 0 {
 		t.Errorf("pending after all is written: %d, %d", n, b)

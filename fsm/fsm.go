@@ -4,6 +4,7 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/hashicorp/raft"
 
@@ -32,6 +33,7 @@ type FSM struct {
 	state   State
 	points  points
 	running *stateSnapshot // between Snapshot and Release
+	saves   Saves
 
 	batch     batch // raft's goroutine only
 	onApplied func(index uint64)
@@ -103,6 +105,23 @@ func (f *FSM) Halted() error {
 // since the last snapshot that succeeded or is being written.
 func (f *FSM) Pending() (records int, logBytes int64) {
 	return int(f.Table().dirty.Load()), f.logBytes.Load()
+}
+
+// Saves says how the snapshots stand.
+type Saves struct {
+	Running bool
+	Saved   time.Time     // wall clock at the end of the last that was written; zero: none since the start
+	Took    time.Duration // of that one, or of the failure after it
+	Failed  bool          // the last one was not written
+}
+
+// Saves returns how the snapshots of this node stand.
+func (f *FSM) Saves() Saves {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := f.saves
+	s.Running = f.running != nil
+	return s
 }
 
 // Sweep drops records that expired by T, looking at about slots of them, in

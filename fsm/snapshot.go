@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/hashicorp/raft"
 
@@ -19,6 +20,7 @@ type stateSnapshot struct {
 	header   snapshot.Header
 	records  []snapshot.Record // namespaces that were cleared; from Persist on also what the table gave
 	logBytes int64
+	begun    time.Time
 
 	sink    *snapshot.Sink // once Commit was called
 	written bool
@@ -36,7 +38,7 @@ func (f *FSM) Snapshot() (raft.FSMSnapshot, error) {
 		return nil, errors.New("another snapshot is being written")
 	}
 	t := f.Table()
-	f.running = &stateSnapshot{fsm: f, table: t, header: f.state.Header, records: t.wiped.take(), logBytes: f.logBytes.Swap(0)}
+	f.running = &stateSnapshot{fsm: f, table: t, header: f.state.Header, records: t.wiped.take(), logBytes: f.logBytes.Swap(0), begun: time.Now()}
 	if mutant.On("last-not-in-snapshot") {
 		f.running.header.Last = 0
 	}
@@ -82,6 +84,10 @@ func (s *stateSnapshot) Release() {
 	defer f.mu.Unlock()
 	if f.running == s {
 		f.running = nil
+		f.saves.Took, f.saves.Failed = time.Since(s.begun), !s.written
+		if s.written {
+			f.saves.Saved = time.Now()
+		}
 		if !s.written {
 			f.logBytes.Add(s.logBytes)
 		}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // skipReply returns what follows the first reply of b, which must be well formed
@@ -127,6 +128,16 @@ func TestInfoFields(t *testing.T) {
 	}
 	if _, ok := all["# Commandstats"]; ok {
 		t.Error("Commandstats is there unasked")
+	}
+	st := &s.admin.status
+	st.Saving, st.Saved, st.SaveTook, st.SaveFailed, st.Unsaved = true, time.Unix(1700000123, 0), 2500*time.Millisecond, true, 17
+	saves := fields("persistence")
+	for name, want := range map[string]string{
+		"rdb_changes_since_last_save": "17", "rdb_bgsave_in_progress": "1", "rdb_last_save_time": "1700000123", "rdb_last_bgsave_status": "err", "rdb_last_bgsave_time_sec": "2",
+	} {
+		if saves[name] != want {
+			t.Errorf("%s is %q, want %q", name, saves[name], want)
+		}
 	}
 	s.do("SELECT", "x")
 	some := fields("STATS", "commandstats")

@@ -105,16 +105,31 @@ func infoMemory(s *Server, w *infoWriter) {
 	w.field("mem_fragmentation_ratio", fmt.Sprintf("%.2f", float64(m.rss)/float64(max(m.used, 1))))
 }
 
-// infoPersistence: each answer that changed state is on disk before it is given.
+// infoPersistence: each answer that changed state is on disk before it is given, in
+// the log. What Redis says of its dumps is said of the snapshots.
 func infoPersistence(s *Server, w *infoWriter) {
-	w.field("loading", oneIf(s.admin.Status().Loading))
+	st := s.admin.Status()
+	w.field("loading", oneIf(st.Loading))
 	w.field("aof_enabled", 1)
 	w.field("aof_rewrite_in_progress", 0)
 	w.field("aof_last_write_status", "ok")
-	w.field("rdb_changes_since_last_save", 0)
-	w.field("rdb_bgsave_in_progress", 0)
-	w.field("rdb_last_save_time", s.started.Unix())
-	w.field("rdb_last_bgsave_status", "ok")
+	w.field("rdb_changes_since_last_save", st.Unsaved)
+	w.field("rdb_bgsave_in_progress", oneIf(st.Saving))
+	saved := st.Saved
+	if saved.IsZero() {
+		saved = s.started
+	}
+	w.field("rdb_last_save_time", saved.Unix())
+	status := "ok"
+	if st.SaveFailed {
+		status = "err"
+	}
+	w.field("rdb_last_bgsave_status", status)
+	if st.SaveTook == 0 {
+		w.field("rdb_last_bgsave_time_sec", -1)
+	} else {
+		w.field("rdb_last_bgsave_time_sec", int64(st.SaveTook.Seconds()))
+	}
 }
 
 func infoStats(s *Server, w *infoWriter) {

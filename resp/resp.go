@@ -108,6 +108,12 @@ type Status struct {
 	Ready                bool  // this node answers
 	Loading              bool  // the state is still being loaded
 
+	Saving     bool          // a snapshot is being written
+	Saved      time.Time     // wall clock at the end of the last one; zero: none since the start
+	SaveTook   time.Duration // the last one, written or not
+	SaveFailed bool          // it was not written
+	Unsaved    int           // records that changed since the last one began
+
 	LogStore     string        // that keeps the log: bolt or wal
 	LogWrites    uint64        // synced writes of log, term and vote since the start
 	LogWriteP99  time.Duration // upper bound, of those

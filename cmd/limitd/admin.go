@@ -39,6 +39,12 @@ func (a admin) Status() resp.Status {
 		Ready:      s.Ready,
 		Loading:    a.loading(),
 
+		Saving:     s.Saves.Running,
+		Saved:      s.Saves.Saved,
+		SaveTook:   s.Saves.Took,
+		SaveFailed: s.Saves.Failed,
+		Unsaved:    s.Unsaved,
+
 		WritesEntry:  s.WritesEntry,
 		LogStore:     s.LogStore,
 		LogWrites:    s.LogWrites,
