@@ -132,54 +132,6 @@ func touch(ctx context.Context, leader *nodes.Node, n int) error {
 	})
 }
 
-// allocations are the objects that the leader allocates for a decision in steady state.
-func allocationsOf(name string, bound float64, r rates) func(context.Context, *env) (*result, error) {
-	return func(ctx context.Context, e *env) (*result, error) {
-		if err := r.prepare(ctx, e); err != nil {
-			return nil, err
-		}
-		leader, err := e.cluster.Leader(ctx)
-		if err != nil {
-			return nil, err
-		}
-		l := benchmark{e.scaled(r.ours), r.keys, append(words("CL.THROTTLE key:__rand_int__"), words(r.args)...)}
-		// What the node allocates by itself meanwhile is in it: some thousand objects a second.
-		res := &result{name: name, unit: "objects", bound: bound, digits: 4}
-		if _, err := r.run(ctx, e, l); err != nil { // buffers grow to their size
-			return nil, err
-		}
-		for range e.rounds {
-			before, err := allocated(ctx, leader)
-			if err != nil {
-				return nil, err
-			}
-			if _, err := r.run(ctx, e, l); err != nil {
-				return nil, err
-			}
-			after, err := allocated(ctx, leader)
-			if err != nil {
-				return nil, err
-			}
-			res.add(float64(after-before) / float64(l.requests))
-		}
-		e.filled = false // prepare has emptied the cluster
-		return res, nil
-	}
-}
-
-// allocated is how many objects the node's process has allocated since its start.
-func allocated(ctx context.Context, n *nodes.Node) (int64, error) {
-	fields, err := n.Info(ctx)
-	if err != nil {
-		return 0, err
-	}
-	v, err := strconv.ParseInt(fields["go_heap_allocs"], 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("%s: INFO says go_heap_allocs:%q", n.ID, fields["go_heap_allocs"])
-	}
-	return v, nil
-}
-
 // restartBig is the time from the start of a follower to its first answer, with many keys.
 func restartBig(ctx context.Context, e *env) (*result, error) {
 	if err := e.fill(ctx); err != nil {

@@ -94,6 +94,7 @@ func (r rates) prepareBoth(ctx context.Context, e *env, b *baseline) error {
 	if err := errors.Join(leader.Client.FlushAll(ctx).Err(), b.client.FlushAll(ctx).Err()); err != nil {
 		return fmt.Errorf("empty both sides: %w", err)
 	}
+	e.filled = false
 	if r.admitted {
 		return nil
 	}
