@@ -172,6 +172,7 @@ func serve(ctx context.Context, cfg Config, self NodeConfig, join joining, lab l
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
 	defer signal.Stop(signals)
+	defer paceCollector()()
 
 	if lab.profiles != "" {
 		end, err := serveProfiles(lab.profiles)
