@@ -41,6 +41,7 @@ type Config struct {
 	LogStore                   string        // StoreBolt (default) or StoreWal: what keeps the log
 	SnapshotInterval           time.Duration // 30 s
 	SnapshotThreshold          uint64        // 4096 entries
+	SnapshotPortion            int           // 0: fsm's; for tests: changed records of which a snapshot is large, and made as a new file
 	TrailingBytes              int64         // 256 MiB of log kept behind a snapshot
 	TrailingFloor              uint64        // 1024 entries of it are kept whatever their bytes
 	MinFreeDisk                int64         // 256 MiB; below it charges are refused

@@ -111,6 +111,9 @@ func (n *Node) openSnapshots(dir string) error {
 		n.receipts.restore(rc)
 	}
 	n.fsm = fsm.New(s)
+	if n.cfg.SnapshotPortion > 0 {
+		n.fsm.SetPortion(n.cfg.SnapshotPortion)
+	}
 	return nil
 }
 
@@ -120,8 +123,8 @@ func (n *Node) snapshots() *snapshot.Store { return n.snaps.Load() }
 
 func (n *Node) snapshotOptions() snapshot.Options {
 	return snapshot.Options{
-		Applied: n.handedOn, OnInstall: n.installed, Receipt: n.receipts.saved, Progress: n.installMoved, Note: n.logs.marks.note,
-		Writes: func() uint8 { return n.writes().stream },
+		Applied: n.handedOn, OnInstall: n.installed, Receipt: n.receipts.saved, Progress: n.installMoved, Stopping: n.isStopping,
+		Note: n.logs.marks.note, Writes: func() uint8 { return n.writes().stream },
 	}
 }
 

@@ -16,9 +16,10 @@ const (
 
 	// A snapshot is due at so much that changed, not by raft's timer alone: its
 	// transaction fights the log for the disk, and grows with every record.
-	snapshotRecords = 50_000
-	snapshotBytes   = 64 << 20
-	snapshotRest    = 2 * time.Second // between two, at least; or ten times what the last one took
+	snapshotRecords  = 50_000
+	snapshotBytes    = 64 << 20
+	snapshotRest     = 2 * time.Second // between two, at least; or ten times what the last one took,
+	snapshotRestMost = time.Minute     // but no longer: a large one rests by itself, and the log grows meanwhile
 )
 
 // maintain does the chores of a node until Close: snapshots when enough has
@@ -70,13 +71,18 @@ type snapshotPace struct {
 // majority would be slow at once.
 func (p *snapshotPace) rest(d time.Duration) { p.notBefore = time.Now().Add(d + rand.N(d)) }
 
+// restBetween is the least time between a snapshot that took so long and the next.
+func restBetween(took time.Duration) time.Duration {
+	return max(snapshotRest, min(10*took, snapshotRestMost))
+}
+
 // snapshotIfDue begins a snapshot if enough has changed since the last one.
 func (n *Node) snapshotIfDue(p *snapshotPace) {
 	if p.running != nil {
 		select {
 		case took := <-p.running:
 			p.running = nil
-			p.rest(max(snapshotRest, 10*took))
+			p.rest(restBetween(took))
 		default:
 		}
 		return

@@ -95,3 +95,14 @@ func TestStartTwice(t *testing.T) {
 		t.Error("a node was started twice")
 	}
 }
+
+// A snapshot of millions of keys takes a minute, as it rests between its steps. Ten times that would leave a log of gigabytes.
+func TestTheRestBetweenSnapshotsEnds(t *testing.T) {
+	for took, want := range map[time.Duration]time.Duration{
+		0: 2 * time.Second, 100 * time.Millisecond: 2 * time.Second, time.Second: 10 * time.Second, 40 * time.Second: time.Minute, time.Hour: time.Minute,
+	} {
+		if got := restBetween(took); got != want {
+			t.Errorf("after one of %v: %v, want %v", took, got, want)
+		}
+	}
+}

@@ -31,9 +31,26 @@ func TestACrashWhileASnapshotIsWrittenLosesNothing(t *testing.T) {
 	if testing.Short() {
 		points = []string{"commit.put", "commit.done"}
 	}
+	crashWhileSaving(t, points)
+}
+
+// TestACrashWhileALargeSnapshotIsWrittenLosesNothing: the same of a snapshot that is
+// made as a new file.
+func TestACrashWhileALargeSnapshotIsWrittenLosesNothing(t *testing.T) {
+	t.Parallel()
+	points := []string{"rebuild.added", "rebuild.begin", "rebuild.batch", "rebuild.built", "rebuild.synced", "rebuild.renamed", "rebuild.dirsynced", "rebuild.swapped", "rebuild.done"}
+	if testing.Short() {
+		points = []string{"rebuild.built", "rebuild.renamed"}
+	}
+	crashWhileSaving(t, points, "--snapshot-portion", "1")
+}
+
+func crashWhileSaving(t *testing.T, points []string, args ...string) {
+	t.Helper()
 	bin := buildWith(t, "failpoint")
 	c := newCluster(t, 1, "")
 	nd := c.nodes[0]
+	nd.args = append(nd.args, args...)
 	const limit = 1_000_000
 	var all tally
 	for _, point := range points {

@@ -69,7 +69,7 @@ func BenchmarkLife(b *testing.B) {
 				b.ReportMetric(float64(time.Since(at).Microseconds()), "snapshot-µs")
 				at = time.Now()
 				x := s.(*stateSnapshot)
-				x.gather()
+				gather(x)
 				b.ReportMetric(float64(time.Since(at).Nanoseconds())/float64(n), "gather-ns/key")
 				x.written = true
 				s.Release()

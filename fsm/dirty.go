@@ -1,6 +1,10 @@
 package fsm
 
-import "limitd/snapshot"
+import (
+	"slices"
+
+	"limitd/snapshot"
+)
 
 // What changed since the last snapshot bears a mark in its block: flagEven and
 // flagOdd in turns. When a snapshot begins, the shards change turns, so what bore
@@ -43,22 +47,33 @@ func (t *Table) begin() {
 	}
 }
 
-// gather appends what was pending, as it was at begin, in no order. Tombstones
-// leave the table. It takes a shard's lock for one page at a time.
-func (t *Table) gather(all []snapshot.Record) []snapshot.Record {
+// pageBlocks is at least the number of blocks in a page of the arena.
+const pageBlocks = pageSize / 2 / unit
+
+// gather appends what was pending, as it was at begin, in no order, and has enough
+// look at it after each step; an error of enough ends it. Tombstones leave the
+// table. It takes a shard's lock for one page at a time.
+func (t *Table) gather(all *[]snapshot.Record, enough func() error) error {
 	for i := range t.shard {
 		s := &t.shard[i]
-		s.mu.Lock()
-		for p := 0; s.pending > 0; p++ {
-			s.gatherPage(p)
-			s.mu.Unlock()
+		for p, more := 0, true; more; p++ {
+			*all = slices.Grow(*all, pageBlocks) // while nobody waits for the lock
 			s.mu.Lock()
+			if s.pending > 0 {
+				s.gatherPage(p)
+			}
+			*all = append(*all, s.aside.records...)
+			s.aside.records = s.aside.records[:0]
+			if more = s.pending > 0; !more {
+				s.aside = copies{}
+			}
+			s.mu.Unlock()
+			if err := enough(); err != nil {
+				return err
+			}
 		}
-		all = append(all, s.aside.records...)
-		s.aside = copies{}
-		s.mu.Unlock()
 	}
-	return all
+	return nil
 }
 
 func (s *shard) gatherPage(p int) {
@@ -95,20 +110,17 @@ func (t *Table) retract() {
 	}
 }
 
-// putBack marks what a snapshot had taken and did not write. What changed since is newer, and marked already.
-func (t *Table) putBack(records []snapshot.Record) {
-	for i := range records {
-		switch name := records[i].Name; len(name) {
-		case 0:
-			t.wiped.add(0, true)
-		case 1:
-			t.wiped.add(name[0], false)
-		default:
-			if err := t.touch(name); err != nil {
-				panic("fsm: " + err.Error()) // gather made the name
-			}
-		}
+// putBack marks the record of that name, which a snapshot had taken and did not write. If it changed since, it is marked already.
+func (t *Table) putBack(name []byte) error {
+	switch len(name) {
+	case 0:
+		t.wiped.add(0, true)
+	case 1:
+		t.wiped.add(name[0], false)
+	default:
+		return t.touch(name)
 	}
+	return nil
 }
 
 // touch marks the record of that name, or its absence.

@@ -36,6 +36,7 @@ type FSM struct {
 	saves   Saves
 
 	batch     batch // raft's goroutine only
+	portion   int   // records of a snapshot that go to its sink at once
 	onApplied func(index uint64)
 	trace     func(trace.Row)
 }
@@ -52,7 +53,7 @@ var ErrUntrusted = errors.New("this node has diverged from the others, and its d
 // New makes an empty machine. It meets the store only through the sinks and
 // readers that raft hands over, which must be a [snapshot.Store]'s.
 func New(_ *snapshot.Store) *FSM {
-	f := &FSM{}
+	f := &FSM{portion: portionRecords}
 	f.table.Store(newTable([16]byte{}))
 	f.points.startAt(0, 0)
 	return f
@@ -60,6 +61,10 @@ func New(_ *snapshot.Store) *FSM {
 
 // OnApplied sets what is called with the index after each Apply, StoreConfiguration and Restore, on raft's goroutine. It is set before raft starts.
 func (f *FSM) OnApplied(fn func(index uint64)) { f.onApplied = fn }
+
+// SetPortion sets the number of changed records from which a snapshot goes to the
+// store in portions. It is for tests, and set before raft starts.
+func (f *FSM) SetPortion(records int) { f.portion = records }
 
 // Trace sets what is told of each entry that is applied and of each state that is
 // replaced, on raft's goroutine. It is set before raft starts.

@@ -72,7 +72,7 @@ func TestLogOf100000Entries(t *testing.T) {
 	splices(500)
 	same("after 1000 splices, half of them during a snapshot", f)
 	x := snap.(*stateSnapshot)
-	x.gather()
+	gather(x)
 	if len(x.records) != 2 || !bytes.Equal(x.records[0].State, began) {
 		t.Error("the snapshot does not have the state of when it began")
 	}

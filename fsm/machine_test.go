@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -92,6 +93,7 @@ type world struct {
 	running raft.FSMSnapshot // with the index it was taken at
 	taken   int
 	stale   bool // a restore came since
+	portion int  // records of a snapshot that go to the store at once
 }
 
 func (w *world) open() {
@@ -100,6 +102,13 @@ func (w *world) open() {
 		w.t.Fatal(err)
 	}
 	w.store = s
+}
+
+// machine is a new one, whose snapshots go to the store in portions of so many records.
+func (w *world) machine() *FSM {
+	f := New(w.store)
+	f.portion = w.portion
+	return f
 }
 
 // extend adds a batch to the log, and says what it does.
@@ -204,6 +213,21 @@ func (w *world) end(how string) {
 		if s.Persist(k) == nil {
 			w.t.Fatal("a closed sink was accepted")
 		}
+	case "no new file": // which is all that a snapshot of one portion does not need
+		k := w.sink(w.store, w.taken)
+		occupied := filepath.Join(w.dir, "snapshot.next")
+		if err := os.MkdirAll(filepath.Join(occupied, "by something"), 0o700); err != nil {
+			w.t.Fatal(err)
+		}
+		err := s.Persist(k)
+		if e := os.RemoveAll(occupied); e != nil {
+			w.t.Fatal(e)
+		}
+		if err == nil {
+			if err := k.Close(); err != nil {
+				w.t.Fatal(err)
+			}
+		}
 	default:
 		k := w.sink(w.store, w.taken)
 		m, _ := w.store.Meta()
@@ -279,7 +303,7 @@ func (w *world) restart() {
 		w.t.Fatal(err)
 	}
 	w.open()
-	w.f = New(w.store)
+	w.f = w.machine()
 	w.restore()
 }
 
@@ -422,7 +446,8 @@ func TestMachineAgainstModel(t *testing.T) {
 		}
 		w := &world{t: t, dir: dir, at: []model{{records: map[string]snapshot.Record{}}}}
 		w.open()
-		w.f = New(w.store)
+		w.portion = rapid.SampledFrom([]int{1, 2, 7, portionRecords}).Draw(t, "portion")
+		w.f = w.machine()
 		defer os.RemoveAll(dir)
 		defer func() { w.store.Close() }()
 		actions := map[string]func(*rapid.T){
@@ -448,7 +473,7 @@ func TestMachineAgainstModel(t *testing.T) {
 			},
 			"persist fails": func(t *rapid.T) {
 				if w.running != nil {
-					w.end(rapid.SampledFrom([]string{"never persisted", "foreign sink", "failed"}).Draw(t, "how"))
+					w.end(rapid.SampledFrom([]string{"never persisted", "foreign sink", "failed", "no new file"}).Draw(t, "how"))
 				}
 			},
 			"restart": func(t *rapid.T) { w.restart() },

@@ -1,10 +1,8 @@
 package fsm
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -18,13 +16,21 @@ type stateSnapshot struct {
 	fsm      *FSM
 	table    *Table
 	header   snapshot.Header
-	records  []snapshot.Record // namespaces that were cleared; from Persist on also what the table gave
+	records  []snapshot.Record // namespaces that were cleared; from Persist on also what the table gave and the sink has not yet
 	logBytes int64
 	begun    time.Time
 
-	sink    *snapshot.Sink // once Commit was called
+	sink    *snapshot.Sink // from Persist on
 	written bool
+	over    bool // the store is closed: no other snapshot comes, and nothing needs to be given back
 }
+
+// A portion of a snapshot is about so much. What changed more goes to the sink in
+// several, so that memory holds one of them.
+const (
+	portionRecords = 128 << 10
+	portionBytes   = 32 << 20 // of names and states
+)
 
 // Snapshot begins a snapshot; it does not wait for anything, and copies nothing.
 // One at a time: raft releases each before it asks for the next.
@@ -52,28 +58,47 @@ func (s *stateSnapshot) Persist(sink raft.SnapshotSink) error {
 	if !ok {
 		return fmt.Errorf("a snapshot goes to the snapshot store, not to %T", sink)
 	}
-	s.gather()
 	s.sink = k
-	if err := k.Commit(s.header, s.records); err != nil {
-		return err
+	err := s.gather()
+	if err == nil {
+		err = k.Commit(s.header, s.records)
 	}
-	s.written = true
-	return nil
+	s.written, s.over = err == nil, errors.Is(err, snapshot.ErrClosed)
+	return err
 }
 
-// gather completes the records and puts them in name order. The name of a
-// cleared namespace comes before those of its records.
-func (s *stateSnapshot) gather() {
-	s.records = s.table.gather(s.records)
-	slices.SortFunc(s.records, func(a, b snapshot.Record) int { return bytes.Compare(a.Name, b.Name) })
+// gather takes what changed out of the table, and leaves the last portion of it.
+func (s *stateSnapshot) gather() error {
+	counted, size := 0, 0
+	err := s.table.gather(&s.records, func() error {
+		for ; counted < len(s.records); counted++ {
+			size += len(s.records[counted].Name) + len(s.records[counted].State)
+		}
+		if counted < s.fsm.portion && size < portionBytes {
+			s.sink.Rest()
+			return nil
+		}
+		s.sort()
+		if err := s.sink.Add(s.records); err != nil {
+			return err
+		}
+		clear(s.records)
+		s.records, counted, size = s.records[:0], 0, 0
+		return nil
+	})
+	s.sort()
+	return err
 }
+
+// sort puts the portion in name order. The name of a cleared namespace comes before
+// those of its records.
+func (s *stateSnapshot) sort() { s.sink.Sort(s.records) }
 
 // Release ends the snapshot. What was not written goes to the next one, unless a
 // Restore came between: the table it is put back into is then nobody's any more.
 func (s *stateSnapshot) Release() {
-	if !s.written {
-		s.table.retract()
-		s.table.putBack(s.records)
+	if !s.written && !s.over {
+		s.giveBack()
 	}
 	s.records = nil
 	if s.sink != nil {
@@ -91,5 +116,22 @@ func (s *stateSnapshot) Release() {
 		if !s.written {
 			f.logBytes.Add(s.logBytes)
 		}
+	}
+}
+
+// giveBack returns to the table what was not written. If that cannot be read any
+// more, this table does not know what the file lacks, and the machine halts.
+func (s *stateSnapshot) giveBack() {
+	s.table.retract()
+	for i := range s.records {
+		if err := s.table.putBack(s.records[i].Name); err != nil {
+			panic("fsm: " + err.Error()) // gather made the name
+		}
+	}
+	if s.sink == nil {
+		return
+	}
+	if err := s.sink.Added(s.table.putBack); err != nil {
+		s.fsm.halt("what a snapshot had taken and did not write cannot be read again, start this node again: %w", err)
 	}
 }

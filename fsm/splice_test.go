@@ -185,7 +185,7 @@ func (w *spliceWorld) end(t *rapid.T) {
 	if w.running == nil {
 		return
 	}
-	w.running.gather()
+	gather(w.running)
 	for _, r := range w.running.records {
 		if len(r.Name) < 2 {
 			continue // a namespace that was cleared

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc64"
 	"io"
+	"slices"
 	"testing"
 
 	"github.com/hashicorp/raft"
@@ -40,6 +41,14 @@ func persist(t testing.TB, f *FSM, s *snapshot.Store, index uint64) error {
 		return err
 	}
 	return k.Close()
+}
+
+// gather takes out of the table what a snapshot has to write, in name order.
+func gather(x *stateSnapshot) {
+	if err := x.table.gather(&x.records, func() error { return nil }); err != nil {
+		panic(err)
+	}
+	slices.SortFunc(x.records, func(a, b snapshot.Record) int { return bytes.Compare(a.Name, b.Name) })
 }
 
 func open(t testing.TB, s *snapshot.Store) io.ReadCloser {

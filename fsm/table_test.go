@@ -164,7 +164,7 @@ func takeAll(f *FSM) {
 		panic(err)
 	}
 	x := s.(*stateSnapshot)
-	x.gather()
+	gather(x)
 	x.written = true
 	s.Release()
 }
@@ -295,7 +295,7 @@ func TestReadersRaceWithApply(t *testing.T) {
 	go func() { // raft's snapshot goroutine
 		defer close(done)
 		for s := range snapshots {
-			s.gather()
+			gather(s)
 			s.written = len(s.records)%2 == 0
 			s.Release()
 		}

@@ -30,6 +30,14 @@ type tally struct{ records, sum uint64 }
 func (t *tally) add(crc uint32) { t.records++; t.sum += uint64(crc) }
 func (t *tally) sub(crc uint32) { t.records--; t.sum -= uint64(crc) }
 
+// check compares what was counted in the file at path with what its meta data says.
+func (t tally) check(path string, m *fileMeta) error {
+	if t == m.tally {
+		return nil
+	}
+	return damaged(path, "it holds %d records with checksum sum %x, its meta data says %d with %x", t.records, t.sum, m.records, m.sum)
+}
+
 // fileMeta is the meta data as the file has it.
 type fileMeta struct {
 	Meta

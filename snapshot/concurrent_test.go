@@ -58,6 +58,21 @@ func TestEverythingAtOnce(t *testing.T) {
 		}
 		return nil
 	})
+	run("large commit", func() error {
+		index := next.Add(1)
+		k, err := s.Create(1, index, 1, testConf, 1, nil)
+		if err != nil {
+			return err
+		}
+		defer k.(*Sink).Release()
+		if err := k.(*Sink).Add(state(index)[:70]); err != nil {
+			return err
+		}
+		if err := k.(*Sink).Commit(header(index), state(index)[70:]); err != nil && !errors.Is(err, ErrSuperseded) {
+			return err
+		}
+		return nil
+	})
 	run("install", func() error {
 		index := next.Add(3)
 		k, err := s.Create(1, index, 1, testConf, 1, nil)

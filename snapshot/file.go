@@ -130,11 +130,10 @@ func settle(d disk, db *bolt.DB) error {
 	return nil
 }
 
-// adopt moves the settled file newName of dir over fileName. After the rename the directory shows the new file even if the error is
+// adopt moves the settled file from over fileName, in the directory dir. After the rename the directory shows the new file even if the error is
 // not nil; it may not have reached the disk then.
-func adopt(d disk, dir, point string) (renamed bool, err error) {
-	from, to := filepath.Join(dir, newName), filepath.Join(dir, fileName)
-	if err := d.rename(from, to); err != nil {
+func adopt(d disk, dir, from, point string) (renamed bool, err error) {
+	if err := d.rename(from, filepath.Join(dir, fileName)); err != nil {
 		return false, err
 	}
 	Failpoint(point + ".renamed")

@@ -1,12 +1,9 @@
 package snapshot
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
-
-	bolt "go.etcd.io/bbolt"
 )
 
 // Write takes the next bytes of a snapshot that the leader sends. The first call begins the install.
@@ -65,11 +62,6 @@ func (s *Store) admit(m *Meta) (same bool, err error) {
 	return m.Index == have.Index, nil
 }
 
-// buildSteps are the steps in which a new file is built: a transaction, which is not synced, has at most so many records or about so
-// many bytes of them, and the file is synced whenever about so many bytes have been written. What is left for the end is then small,
-// and a disk that gets on shows it.
-type buildSteps struct{ records, bytes, synced int }
-
 // build writes the records of the stream into the new file.
 func (k *Sink) build(r io.Reader) error {
 	db, err := createBolt(k.newPath(), k.s.mmap)
@@ -78,32 +70,8 @@ func (k *Sink) build(r io.Reader) error {
 	}
 	k.db = db
 	Failpoint("install.begin")
-	steps := k.s.build
-	batch := make([]Record, 0, steps.records)
-	var held []byte // what the batch's slices are cut from
-	unsynced := 0
-	put := func() error {
-		_, err := update(k.newPath(), db, func(tx *bolt.Tx) error {
-			w := recordWriter{path: k.newPath(), b: tx.Bucket(bucketRecords), m: &k.meta, fresh: true}
-			w.b.FillPercent = 0.9 // the names come in order
-			for i := range batch {
-				if err := w.put(&batch[i]); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		unsynced += len(held)
-		batch, held = batch[:0], held[:0]
-		Failpoint("install.batch")
-		if err == nil && unsynced >= steps.synced {
-			unsynced = 0
-			k.s.moved()
-			err = k.s.disk.sync(db)
-		}
-		k.s.moved()
-		return err
-	}
+	w := filler{s: k.s, path: k.newPath(), db: db, m: &k.meta, point: "install"}
+	var value []byte
 	head := func(h Header) error {
 		if h.Last > k.meta.Index {
 			return fmt.Errorf("its last batch has index %d", h.Last)
@@ -112,24 +80,17 @@ func (k *Sink) build(r io.Reader) error {
 		return nil
 	}
 	_, err = ReadStream(r, head, func(rec Record) error {
-		rec.Name, held = keep(held, rec.Name)
-		rec.State, held = keep(held, rec.State)
-		if batch = append(batch, rec); len(batch) == cap(batch) || len(held) >= steps.bytes {
-			return put()
+		if err := checkRecord(rec.Name, rec.State); err != nil {
+			return err
 		}
-		return nil
+		var crc uint32
+		value, crc = appendValue(value[:0], rec.Name, rec.State, rec.Expiry)
+		return w.put(rec.Name, value, crc)
 	})
 	if err == nil {
-		err = put()
+		err = w.flush()
 	}
 	return err
-}
-
-// keep appends b to held and returns its copy there.
-func keep(held, b []byte) (kept, grown []byte) {
-	n := len(held)
-	held = append(held, b...)
-	return held[n:len(held):len(held)], held
 }
 
 func (k *Sink) newPath() string { return filepath.Join(k.s.dir, newName) }
@@ -179,31 +140,11 @@ func (s *Store) swap(k *Sink) (replaced bool, err error) {
 	if err := s.broken(); err != nil {
 		return false, err
 	}
-	local := s.newestLocal()
-	k.meta.version = s.version()
-	put := func(tx *bolt.Tx) error { return putSnapshot(tx, k.meta, local) }
-	if _, err := update(k.newPath(), k.db, put); err != nil {
-		return false, err
+	replaced, err = s.adoptBuilt("install", k.newPath(), k.db, &k.meta)
+	if replaced {
+		k.db = nil
 	}
-	if err := settle(s.disk, k.db); err != nil {
-		return false, err
-	}
-	s.moved()
-	Failpoint("install.synced")
-	renamed, err := adopt(s.disk, s.dir, "install")
-	if !renamed {
-		return false, err
-	}
-	if err != nil {
-		s.fail(err) // the directory has the new file, the disk perhaps not
-	}
-	s.mu.Lock()
-	old := s.cur
-	s.cur, s.meta, s.local = &file{db: k.db, refs: 1}, k.meta, local
-	s.mu.Unlock()
-	k.db = nil
-	Failpoint("install.swapped")
-	return true, errors.Join(err, s.unref(old))
+	return replaced, err
 }
 
 // abandon ends an install that is not in place.

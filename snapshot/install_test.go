@@ -25,8 +25,10 @@ func donor(t testing.TB, index uint64, records ...Record) (*raft.SnapshotMeta, [
 
 func noLeftovers(t testing.TB, s *Store) {
 	t.Helper()
-	if _, err := os.Stat(filepath.Join(s.dir, newName)); !errors.Is(err, os.ErrNotExist) {
-		t.Fatal("left behind:", newName, err)
+	for _, name := range []string{newName, nextName, runsName} {
+		if _, err := os.Stat(filepath.Join(s.dir, name)); !errors.Is(err, os.ErrNotExist) {
+			t.Fatal("left behind:", name, err)
+		}
 	}
 	if s.installing != nil {
 		t.Fatal("still installing")

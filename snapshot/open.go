@@ -65,7 +65,7 @@ func (r *Reader) begin() (err error) {
 		if r.meta.Index == 0 {
 			return fmt.Errorf("%w in %s", ErrNoSnapshot, r.s.Path())
 		}
-		r.cursor = r.tx.Bucket(bucketRecords).Cursor()
+		r.walk = walk{path: r.s.Path(), moved: r.s.moved, cursor: r.tx.Bucket(bucketRecords).Cursor()}
 		r.size = headSize + trailerSize
 		var seen tally
 		for name, v := r.cursor.First(); name != nil; name, v = r.cursor.Next() {
@@ -80,9 +80,8 @@ func (r *Reader) begin() (err error) {
 				r.size += x.streamSize(name)
 			}
 		}
-		if seen != r.meta.tally {
-			return damaged(r.s.Path(), "it holds %d records with checksum sum %x, its meta data says %d with %x",
-				seen.records, seen.sum, r.meta.records, r.meta.sum)
+		if err := seen.check(r.s.Path(), &r.meta); err != nil {
+			return err
 		}
 		r.name, r.value = r.cursor.First()
 		return nil
@@ -144,8 +143,7 @@ func (r *Reader) release() {
 	r.s.mu.Lock()
 	delete(r.s.readers, r)
 	r.s.mu.Unlock()
-	r.f, r.tx, r.cursor, r.name, r.value, r.ahead, r.out = nil, nil, nil, nil, nil, nil, nil
-	clear(r.room[:])
+	r.f, r.tx, r.walk, r.out = nil, nil, walk{}, nil
 }
 
 // watch ends a reader that was idle or open for too long.

@@ -20,13 +20,9 @@ type Reader struct {
 	meta fileMeta
 	size int64 // of the stream
 
-	mu     sync.Mutex // against the watch
-	tx     *bolt.Tx
-	cursor *bolt.Cursor
-	name   []byte // where the cursor stands: the first record not yet ahead, nil at the end
-	value  []byte
-	ahead  []entry // records read and checked, not yet given
-	room   [128]entry
+	mu sync.Mutex // against the watch
+	tx *bolt.Tx
+	walk
 	expiry [8]byte // the state of a record whose state is its expiry
 
 	use      int // unused, streaming or walking
@@ -36,12 +32,6 @@ type Reader struct {
 
 	opened, used time.Time
 	timer        *time.Timer
-}
-
-// entry is a checked record of the file.
-type entry struct {
-	name []byte
-	value
 }
 
 const (
@@ -142,34 +132,4 @@ func (r *Reader) fill() error {
 	}
 	r.buf, r.out = buf, buf
 	return nil
-}
-
-// next returns the next record, checked; one without a name at the end.
-func (r *Reader) next() (e entry, err error) {
-	if len(r.ahead) == 0 && r.name != nil {
-		if err := r.fetch(); err != nil {
-			return e, err
-		}
-	}
-	if len(r.ahead) > 0 {
-		e, r.ahead = r.ahead[0], r.ahead[1:]
-	}
-	return e, nil
-}
-
-// fetch reads and checks some records from the cursor on.
-func (r *Reader) fetch() error {
-	r.s.moved()
-	return guarded(r.s.Path(), func() error {
-		r.ahead = r.room[:0]
-		for r.name != nil && len(r.ahead) < len(r.room) {
-			x, ok := decodeValue(r.name, r.value)
-			if !ok {
-				return damagedRecord(r.s.Path(), r.name)
-			}
-			r.ahead = append(r.ahead, entry{r.name, x})
-			r.name, r.value = r.cursor.Next()
-		}
-		return nil
-	})
 }

@@ -12,7 +12,6 @@ type recordWriter struct {
 	path  string // for errors
 	b     *bolt.Bucket
 	m     *fileMeta
-	fresh bool   // no name of what is written is in the file yet
 	chunk []byte // bolt keeps the values until the commit, and copies the names
 }
 
@@ -25,10 +24,8 @@ func (w *recordWriter) put(r *Record) error {
 		return err
 	}
 	alive := !r.Deleted && r.Expiry > w.m.T
-	if !w.fresh {
-		if err := w.forget(r.Name, !alive); err != nil {
-			return err
-		}
+	if err := w.forget(r.Name, !alive); err != nil {
+		return err
 	}
 	if !alive {
 		return nil

@@ -36,7 +36,8 @@ func (s *Store) saveTo(path string) (info Info, err error) {
 			_ = os.Remove(tmp)
 		}
 	}()
-	if _, err = io.Copy(f, r); err != nil {
+	steady := &steadily{f: f, s: s}
+	if _, err = io.Copy(steady, r); err != nil {
 		return info, err
 	}
 	Failpoint("save.written")
@@ -47,7 +48,7 @@ func (s *Store) saveTo(path string) (info Info, err error) {
 	if _, err = f.Seek(0, io.SeekStart); err != nil {
 		return info, err
 	}
-	if info, err = Inspect(f); err != nil {
+	if info, err = Inspect(steady); err != nil {
 		return info, err
 	}
 	if written := r.enc.info(r.meta.Header); info != written {
@@ -58,4 +59,26 @@ func (s *Store) saveTo(path string) (info Info, err error) {
 	}
 	Failpoint("save.renamed")
 	return info, s.disk.syncDir(filepath.Dir(path))
+}
+
+// steadily is a file that is read and written in steps, so that whoever needs the processor or the disk waits for one of them at most.
+type steadily struct {
+	f        *os.File
+	s        *Store
+	unsynced int
+}
+
+func (x *steadily) Write(p []byte) (int, error) {
+	n, err := x.f.Write(p)
+	if x.unsynced += n; err == nil && x.unsynced >= x.s.build.synced {
+		x.unsynced = 0
+		err = x.f.Sync()
+	}
+	x.s.moved()
+	return n, err
+}
+
+func (x *steadily) Read(p []byte) (int, error) {
+	x.s.moved()
+	return x.f.Read(p)
 }

@@ -1,9 +1,11 @@
 package snapshot
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 
 	"github.com/hashicorp/raft"
@@ -23,6 +25,8 @@ type Sink struct {
 	closed bool  // by Close or Cancel
 	err    error // of Commit or of the install, repeated by Close
 	turn   bool  // holds Store.turn
+
+	runs *runs // of Add; nil: there was none
 
 	pipe  *io.PipeWriter // to the goroutine that builds
 	built chan error     // its end
@@ -49,10 +53,66 @@ func (s *Store) Create(_ raft.SnapshotVersion, index, term uint64, c raft.Config
 // ID is the snapshot's id, for List and Open.
 func (k *Sink) ID() string { return k.meta.id() }
 
-// Commit is how FSMSnapshot.Persist writes a local snapshot: the records that changed since the last one, and the header, in one
-// synced transaction that the newest receipt and note join. Records in name order are written fastest; of two with one name the later counts.
-// A record that is not alive at h.T is removed. Deleted with the empty name removes every record, and with the one byte of a
-// namespace every record of it; later records of the slice are written after that.
+// Add takes a portion of the records of a local snapshot that is too large for one Commit: it keeps nothing of the slice. Within each
+// portion, and within what Commit gets then, the names must ascend. Portions may be handed over long before Commit; nothing of the
+// store changes. After an error the portion has not been taken.
+func (k *Sink) Add(records []Record) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.kind != kindFresh || k.closed {
+		return fmt.Errorf("snapshot %s: the sink is in use already", k.ID())
+	}
+	if err := k.spill(records); err != nil {
+		return fmt.Errorf("snapshot %s: %w", k.ID(), err)
+	}
+	Failpoint("rebuild.added")
+	return nil
+}
+
+// Sort puts records in name order. It rests now and then.
+func (k *Sink) Sort(records []Record) {
+	compared := 0
+	slices.SortFunc(records, func(a, b Record) int {
+		if compared++; compared%4096 == 0 {
+			k.Rest()
+		}
+		return bytes.Compare(a.Name, b.Name)
+	})
+}
+
+// Rest tells that a local snapshot has moved on, and rests if it is time to; see [Options].Progress.
+func (k *Sink) Rest() { k.s.moved() }
+
+// spill writes records to a run.
+func (k *Sink) spill(records []Record) (err error) {
+	if err := k.s.stopped(); err != nil {
+		return err
+	}
+	if k.runs == nil {
+		if k.runs, err = newRuns(k.s.dir); err != nil {
+			return err
+		}
+	}
+	return k.s.distrust(k.runs.add(records, k.s.moved))
+}
+
+// Added calls fn with the name of each record that Add has taken, until Release: of a snapshot that was not written. Slices are valid
+// during the call. Errors are those of the disk and of fn.
+func (k *Sink) Added(fn func(name []byte) error) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.runs == nil {
+		return nil
+	}
+	return k.runs.names(fn)
+}
+
+// Commit is how FSMSnapshot.Persist writes a local snapshot: the records that changed since the last one, beside those that Add has
+// taken, and the header, which the newest receipt and note join. Without Add that is one synced transaction, unless it would take too
+// much memory; else it is a new file, built beside and renamed over the old one. Records in name order are written fastest; of two
+// with one name the later counts. A record that is not alive at h.T is removed. Deleted with the empty name removes every record, and
+// with the one byte of a namespace every record of it; later records of the slice are written after that. With Add, such a record
+// removes what earlier snapshots wrote.
 //
 // Below the index of the file Commit writes nothing and returns ErrSuperseded; at the same index it writes again. It takes the store's
 // turn, which Release gives back, whatever Commit returned.
@@ -69,8 +129,37 @@ func (k *Sink) Commit(h Header, records []Record) error {
 	if mutant.On("snapshot-without-last-entry") {
 		k.meta.Index++
 	}
-	k.err = k.s.commit(&k.meta, records)
+	k.err = k.commit(records)
 	return k.err
+}
+
+func (k *Sink) commit(records []Record) error {
+	if err := k.s.superseded(&k.meta); err != nil {
+		return err
+	}
+	large, err := k.large(records)
+	if err == nil && !large {
+		return k.s.commit(&k.meta, records)
+	}
+	if err == nil {
+		err = k.spill(records)
+	}
+	if err == nil {
+		err = k.s.rebuild(&k.meta, k.runs)
+	}
+	if err != nil {
+		return fmt.Errorf("snapshot %s: %w", k.ID(), err)
+	}
+	Failpoint("rebuild.done")
+	return nil
+}
+
+// superseded says that the file is past m already.
+func (s *Store) superseded(m *fileMeta) error {
+	if old, _ := s.Meta(); m.Index < old.Index {
+		return fmt.Errorf("snapshot %s: %w, %s", m.id(), ErrSuperseded, old.id())
+	}
+	return nil
 }
 
 // Release ends a local snapshot: the state machine knows by now whether it is the file. It may be called at any time and any number
@@ -82,14 +171,15 @@ func (k *Sink) Release() {
 		k.turn = false
 		k.s.turn.Unlock()
 	}
+	if k.runs != nil {
+		k.runs.close()
+		k.runs = nil
+	}
 }
 
 func (s *Store) commit(m *fileMeta, records []Record) error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
-	if old, _ := s.Meta(); m.Index < old.Index {
-		return fmt.Errorf("snapshot %s: %w, %s", m.id(), ErrSuperseded, old.id())
-	}
 	local, version := s.newestLocal(), s.version()
 	Failpoint("commit.begin")
 	err := s.write(func(tx *bolt.Tx) error {

@@ -4,9 +4,11 @@
 // snapshot.db, which holds the state as it was at one index of that log. [Store] implements [raft.SnapshotStore] over that file.
 //
 // A local snapshot costs what changed, not what exists: the state machine hands the changed records to [Sink.Commit], which writes
-// them, the deletions and the new meta data in one synced transaction. The file goes from one snapshot to the next, never through
-// anything between. A snapshot that the leader sends arrives as a stream, is built beside the file, verified, synced, and renamed
-// over it. What is older than what the node already has is refused before the rename.
+// them, the deletions and the new meta data in one synced transaction. If those would touch so many pages that the transaction took
+// hundreds of megabytes, they are handed over in portions ([Sink.Add]), merged with the records of the file into a new one beside it,
+// and that is synced and renamed over it. The file goes from one snapshot to the next, never through anything between. A snapshot that
+// the leader sends arrives as a stream, is built beside the file, verified, synced, and renamed over it. What is older than what the
+// node already has is refused before the rename.
 //
 // The stream ([ReadStream], [StreamWriter]) is canonical: equal states have equal bytes, whatever order the file was written in and
 // at whatever Raft index it was taken. It is what a follower receives, what `limitd snapshot save` writes, and what tests compare.

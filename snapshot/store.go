@@ -32,9 +32,12 @@ type Options struct {
 	Note func() []byte
 	// Writes is the version in which streams and the meta data of the file are written, 1 to Reads; nil: 1.
 	Writes func() uint8
-	// Progress is called whenever an install, or a reader, has moved on by a step that no working disk is long at: at most some thousand
-	// records, or some MiB. It tells that all is well, however large the snapshot is. It may rest for a moment, which paces the work.
+	// Progress is called whenever an install, a large local snapshot or a reader has moved on by a step that no working disk is long at:
+	// at most some thousand records, or some MiB. It tells that all is well, however large the snapshot is. It may rest for a moment,
+	// which paces the work.
 	Progress func()
+	// Stopping says that the node stops: a large local snapshot that is being written is given up.
+	Stopping func() bool
 	// MaxFileSize is the address space mapped at start, in bytes; 0: 64 GiB. A file that outgrows it still works, but a snapshot
 	// may then wait for a reader.
 	MaxFileSize int64
@@ -54,6 +57,8 @@ type Store struct {
 	// writing orders receipts and snapshots with the replacement of the file. It is taken after turn.
 	writing sync.Mutex
 	saving  sync.Mutex // one SaveTo at a time
+	// building is held while a local snapshot builds a new file, which takes turn before and writing at its end.
+	building sync.Mutex
 
 	mu         sync.Mutex // for what is below; never held during I/O
 	o          Options
@@ -67,6 +72,7 @@ type Store struct {
 
 	readerIdle, readerLife time.Duration // how long a Reader may do nothing, and be open
 	build                  buildSteps
+	pages                  int // that the transaction of a local snapshot may touch
 }
 
 // file is an open bbolt file. The store holds one reference to the current one and each reader one to its own.
@@ -82,7 +88,7 @@ func OpenStore(dir string, o Options) (*Store, error) { return openStore(dir, o,
 
 func openStore(dir string, o Options, d disk) (_ *Store, err error) {
 	s := &Store{dir: dir, mmap: o.MaxFileSize, o: o, disk: d, readers: map[*Reader]struct{}{},
-		readerIdle: time.Minute, readerLife: 30 * time.Minute, build: buildSteps{records: 1000, bytes: 8 << 20, synced: 32 << 20}}
+		readerIdle: time.Minute, readerLife: 30 * time.Minute, build: buildSteps{records: 250, bytes: 4 << 20, synced: 8 << 20}, pages: transactionPages}
 	if s.lock, err = lockDir(dir); err != nil {
 		return nil, err
 	}
@@ -103,10 +109,12 @@ func openStore(dir string, o Options, d disk) (_ *Store, err error) {
 // openFile opens the file, after it made an empty one if there is none. An empty one is made beside, so that the file is whole as
 // soon as it has its name.
 func (s *Store) openFile() (*bolt.DB, error) {
-	next := filepath.Join(s.dir, newName)
-	if err := os.Remove(next); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("remove what an interrupted install left: %w", err)
+	for _, left := range []string{newName, nextName, runsName} {
+		if err := os.Remove(filepath.Join(s.dir, left)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return nil, fmt.Errorf("remove what an interrupted install or snapshot left: %w", err)
+		}
 	}
+	next := filepath.Join(s.dir, newName)
 	switch err := CheckBolt(s.Path()); {
 	case err == nil:
 		return openBolt(s.Path(), s.mmap)
@@ -120,7 +128,7 @@ func (s *Store) openFile() (*bolt.DB, error) {
 	Failpoint("create.built")
 	if err = settle(s.disk, db); err == nil {
 		Failpoint("create.synced")
-		_, err = adopt(s.disk, s.dir, "create")
+		_, err = adopt(s.disk, s.dir, next, "create")
 	}
 	if err != nil {
 		discard(db, next)
@@ -159,7 +167,7 @@ func (s *Store) SetOptions(o Options) {
 	s.o = o
 }
 
-// moved tells of a step of an install or a reader.
+// moved tells of a step of an install, a large local snapshot or a reader.
 func (s *Store) moved() {
 	if fn := s.options().Progress; fn != nil {
 		fn()
@@ -189,6 +197,8 @@ func (s *Store) Close() error {
 	for r := range readers {
 		r.end(ErrClosed)
 	}
+	s.building.Lock() // a new file in progress, which is given up
+	defer s.building.Unlock()
 	s.writing.Lock() // a transaction in progress
 	defer s.writing.Unlock()
 	err := s.unref(s.cur)

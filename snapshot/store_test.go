@@ -405,4 +405,6 @@ func TestTransactionsAreSyncedOnEveryLiveFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	synced("after an install")
+	rebuild(t, s, 3, 1)
+	synced("after a large snapshot")
 }

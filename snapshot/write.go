@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"errors"
 	"fmt"
 
 	bolt "go.etcd.io/bbolt"
@@ -52,4 +53,32 @@ func putSnapshot(tx *bolt.Tx, m fileMeta, l local) error {
 		return err
 	}
 	return putLocal(tx, l)
+}
+
+// adoptBuilt completes the file at path, db, which has its records, with what a snapshot has beside them, and makes it the file of the
+// store. The caller holds writing, and discards the file if it was not renamed.
+func (s *Store) adoptBuilt(point, path string, db *bolt.DB, m *fileMeta) (renamed bool, err error) {
+	local := s.newestLocal()
+	m.version = s.version()
+	if _, err := update(path, db, func(tx *bolt.Tx) error { return putSnapshot(tx, *m, local) }); err != nil {
+		return false, err
+	}
+	if err := settle(s.disk, db); err != nil {
+		return false, err
+	}
+	s.moved()
+	Failpoint(point + ".synced")
+	renamed, err = adopt(s.disk, s.dir, path, point)
+	if !renamed {
+		return false, err
+	}
+	if err != nil {
+		s.fail(err) // the directory has the new file, the disk perhaps not
+	}
+	s.mu.Lock()
+	old := s.cur
+	s.cur, s.meta, s.local = &file{db: db, refs: 1}, *m, local
+	s.mu.Unlock()
+	Failpoint(point + ".swapped")
+	return true, errors.Join(err, s.unref(old))
 }

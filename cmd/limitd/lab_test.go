@@ -17,13 +17,13 @@ import (
 
 func TestANodeInServiceKnowsNothingOfTheLab(t *testing.T) {
 	c := newServe()
-	if help := c.UsageString(); strings.Contains(help, "--trace") || strings.Contains(help, "--snapshot-every") {
+	if help := c.UsageString(); strings.Contains(help, "--trace") || strings.Contains(help, "--snapshot-") {
 		t.Errorf("the help shows flags of the lab:\n%s", help)
 	}
 	before := cluster.Config{SnapshotThreshold: 4096, TrailingBytes: 256 << 20}
 	after := before
 	labFlags{}.hurry(&after)
-	if after.SnapshotThreshold != before.SnapshotThreshold || after.TrailingBytes != before.TrailingBytes || after.TrailingFloor != 0 || after.SnapshotInterval != 0 {
+	if after.SnapshotThreshold != before.SnapshotThreshold || after.TrailingBytes != before.TrailingBytes || after.TrailingFloor != 0 || after.SnapshotPortion != 0 || after.SnapshotInterval != 0 {
 		t.Errorf("without the flags the configuration became %+v", after)
 	}
 }

@@ -15,9 +15,10 @@ import (
 )
 
 // crashPoints are the places of the snapshot file at which a process may die: while it
-// makes the file, writes a snapshot, installs the leader's.
+// makes the file, writes a snapshot, small or large, installs the leader's.
 var crashPoints = strings.Fields(`create.built create.synced create.renamed create.dirsynced
 	commit.begin commit.put commit.done commit.begin commit.put commit.done
+	rebuild.added rebuild.begin rebuild.batch rebuild.built rebuild.synced rebuild.renamed rebuild.dirsynced rebuild.swapped rebuild.done
 	install.begin install.batch install.built install.synced install.renamed install.dirsynced install.swapped install.hooked`)
 
 func init() {

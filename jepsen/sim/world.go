@@ -91,6 +91,7 @@ func newWorld(cfg Config) *world {
 		SnapshotInterval: time.Duration(1+shape.IntN(5)) * time.Second, SnapshotThreshold: uint64(4 + shape.IntN(40)),
 		TrailingBytes: 1 + int64(shape.IntN(3000)), TrailingFloor: uint64(1 + shape.IntN(20)), MinFreeDisk: 1, Version: "sim",
 	}
+	w.settings.SnapshotPortion = []int{0, 1, 5}[shape.IntN(3)]
 	var addrs []string
 	for i := range size {
 		id := fmt.Sprintf("n%d", i+1)
