@@ -42,6 +42,7 @@ type Config struct {
 	SnapshotInterval           time.Duration // 30 s
 	SnapshotThreshold          uint64        // 4096 entries
 	SnapshotPortion            int           // 0: fsm's; for tests: changed records of which a snapshot is large, and made as a new file
+	MaxMemory                  int64         // bytes of the table above which its user takes no new records: near it what was removed is saved soon, which frees it; 0: no bound
 	TrailingBytes              int64         // 256 MiB of log kept behind a snapshot
 	TrailingFloor              uint64        // 1024 entries of it are kept whatever their bytes
 	MinFreeDisk                int64         // 256 MiB; below it charges are refused

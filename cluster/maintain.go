@@ -14,10 +14,13 @@ const (
 	sweepSlots = 4096 // looked at in one step
 	sweepMore  = 1024 // dropped in one step: look on at once
 
-	// A snapshot is due at so much that changed, not by raft's timer alone: its
-	// transaction fights the log for the disk, and grows with every record.
-	snapshotRecords  = 50_000
+	// A snapshot is due at so much that changed, not by raft's timer alone: a start
+	// goes through the log behind it, and the work grows with every record. It fights
+	// the log for the disk and the processor, so it is not due sooner: keys that are
+	// charged all the time would be written every few seconds.
+	snapshotRecords  = 500_000
 	snapshotBytes    = 64 << 20
+	snapshotTight    = 50_000          // records, when the table is nearly full
 	snapshotRest     = 2 * time.Second // between two, at least; or ten times what the last one took,
 	snapshotRestMost = time.Minute     // but no longer: a large one rests by itself, and the log grows meanwhile
 )
@@ -88,8 +91,7 @@ func (n *Node) snapshotIfDue(p *snapshotPace) {
 		return
 	}
 	r := n.raft.Load()
-	records, bytes := n.fsm.Pending()
-	if r == nil || records < snapshotRecords && bytes < snapshotBytes || time.Now().Before(p.notBefore) {
+	if r == nil || !n.snapshotDue() || time.Now().Before(p.notBefore) {
 		return
 	}
 	p.running = make(chan time.Duration, 1)
@@ -100,6 +102,17 @@ func (n *Node) snapshotIfDue(p *snapshotPace) {
 		}
 		p.running <- time.Since(begun)
 	})
+}
+
+// snapshotDue says that enough has changed since the last snapshot. What was removed
+// takes memory until one has it, so a table that is nearly full needs one sooner.
+func (n *Node) snapshotDue() bool {
+	records, bytes := n.fsm.Pending()
+	few := snapshotRecords
+	if most := n.cfg.MaxMemory; most > 0 && n.fsm.Table().Used() > most/4*3 {
+		few = snapshotTight
+	}
+	return records >= few || bytes >= snapshotBytes
 }
 
 // takeSnapshot has raft take a snapshot, if anything was applied since the last.

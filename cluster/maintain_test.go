@@ -34,7 +34,7 @@ func TestSnapshotIsTakenWhenManyRecordsHaveChanged(t *testing.T) {
 	t.Parallel()
 	c := startTestCluster(t, 1, func(cfg *Config) { cfg.SnapshotThreshold = 1 << 40 })
 	n := c.leader()
-	const batch = 10_000
+	const batch = 25_000
 	for i := range snapshotRecords / batch {
 		if n.Status().SnapshotIndex != 0 {
 			t.Fatal("a snapshot was taken before enough had changed")
@@ -43,6 +43,25 @@ func TestSnapshotIsTakenWhenManyRecordsHaveChanged(t *testing.T) {
 	}
 	eventually(t, "a snapshot", func() bool { return n.Status().SnapshotIndex != 0 })
 	eventually(t, "nothing to be dirty", func() bool { records, _ := n.FSM().Pending(); return records == 0 })
+}
+
+// Expired records of a full table take memory until a snapshot has them: new ones are refused so long.
+func TestSnapshotIsTakenSoonerWhenTheTableIsNearlyFull(t *testing.T) {
+	t.Parallel()
+	c := startTestCluster(t, 1, func(cfg *Config) { cfg.SnapshotThreshold, cfg.MaxMemory = 1<<40, 8<<20 })
+	n := c.leader()
+	const batch = 10_000
+	for i := 0; n.FSM().Table().Used() <= 6<<20; i++ {
+		if n.Status().SnapshotIndex != 0 {
+			t.Fatalf("a snapshot was taken at %d bytes of %d", n.FSM().Table().Used(), n.cfg.MaxMemory)
+		}
+		putMany(t, n, i*batch, batch, time.Hour)
+	}
+	eventually(t, "a snapshot", func() bool { return n.Status().SnapshotIndex != 0 })
+	n.clock.boot.Add(int64(2 * time.Hour))
+	putMany(t, n, 0, 1, time.Hour) // moves cluster time
+	eventually(t, "what has expired to be gone", func() bool { return n.FSM().Table().Len(0) == 1 })
+	eventually(t, "its memory to be free", func() bool { return n.FSM().Table().Used() < 1<<20 })
 }
 
 func TestExpiredRecordsAreDropped(t *testing.T) {

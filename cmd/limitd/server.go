@@ -50,6 +50,7 @@ func openServer(cfg Config, self NodeConfig, join joining, lab labFlags, log *sl
 	}
 	s := newServer(log)
 	cc := s.clusterConfig(cfg, self, join)
+	cc.MaxMemory = maxMemory
 	lab.hurry(&cc)
 	s.node, err = cluster.Open(cc, nil)
 	if err != nil {
