@@ -149,14 +149,14 @@ func run(ctx context.Context) (err error) {
 	flag.IntVar(&e.bigKeys, "big", 10_000_000, "live keys of the rows memory, pauses and restart-big")
 	flag.Float64Var(&e.scale, "scale", 1, "length of the loads: 0.1 is a tenth of the requests")
 	flag.Parse()
-	chosen, err := choose(*names)
-	if err != nil {
-		return err
-	}
 	if e.rounds < 1 || e.kills < 1 || e.keys < 1 {
 		return errors.New("-rounds, -kills and -keys must be 1 or more")
 	}
 	if e.cellModule, err = cellFile(*cell); err != nil {
+		return err
+	}
+	chosen, err := choose(*names, e.cellModule != "")
+	if err != nil {
 		return err
 	}
 
@@ -274,12 +274,14 @@ func rowNames() string {
 	return strings.Join(names, ",")
 }
 
-func choose(names string) ([]row, error) {
+// choose finds the rows of that names. All rows are those that can be measured: without
+// the module of redis-cell its rows are not.
+func choose(names string, cell bool) ([]row, error) {
 	var chosen []row
 	for name := range strings.SplitSeq(names, ",") {
 		if name == "smoke" || name == "all" {
 			for _, r := range rows {
-				if r.smoke || name == "all" {
+				if r.smoke || name == "all" && (cell || !strings.HasPrefix(r.name, "redis-cell-")) {
 					chosen = append(chosen, r)
 				}
 			}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -55,15 +56,19 @@ func TestResultsPage(t *testing.T) {
 }
 
 func TestRowsAreChosenByNameOrSet(t *testing.T) {
-	all, err := choose("all")
+	all, err := choose("all", true)
 	if err != nil || len(all) != len(rows) {
 		t.Errorf("%d rows of %d, %v", len(all), len(rows), err)
 	}
-	smoke, err := choose("smoke,hot-key")
+	some, err := choose("all", false)
+	if err != nil || len(some) != len(rows)-3 || slices.ContainsFunc(some, func(r row) bool { return strings.Contains(r.name, "cell") }) {
+		t.Errorf("without redis-cell: %d rows of %d, %v", len(some), len(rows), err)
+	}
+	smoke, err := choose("smoke,hot-key", false)
 	if err != nil || len(smoke) != 8 || smoke[7].name != "hot-key" {
 		t.Errorf("%v, %v", smoke, err)
 	}
-	if _, err := choose("smok"); err == nil {
+	if _, err := choose("smok", true); err == nil {
 		t.Error("a row that does not exist is chosen")
 	}
 	seen := map[string]bool{}

@@ -75,10 +75,10 @@ func TestRatesCheckWhatTheLoadDid(t *testing.T) {
 }
 
 func TestChooseNamesTheRowsThereAre(t *testing.T) {
-	if got, err := choose(rowNames()); err != nil || len(got) != len(rows) {
+	if got, err := choose(rowNames(), false); err != nil || len(got) != len(rows) {
 		t.Errorf("choose(all) = %v, %v", got, err)
 	}
-	if _, err := choose("admitted,deny"); err == nil || !strings.Contains(err.Error(), "failover") {
+	if _, err := choose("admitted,deny", false); err == nil || !strings.Contains(err.Error(), "failover") {
 		t.Errorf("choose of a wrong row: %v", err)
 	}
 }
