@@ -183,11 +183,14 @@ func (e *env) besideASnapshot(ctx context.Context, name string, bound, stretch f
 			return nil, err
 		}
 		saved := make(chan error, 1)
-		go func() { saved <- saveAll(ctx, leader) }()
+		go func() {
+			time.Sleep(loadWarmup)
+			saved <- saveAll(ctx, leader)
+		}()
 		began := time.Now()
 		var all *load.Result
 		for saving := true; saving; { // the load goes on until the save is over
-			r, err := drive(ctx, load.Plan{Addrs: []string{leader.Addr}, Conns: 50, Rate: rate, Time: max(time.Second, time.Duration(float64(loadTime)*e.scale)), Next: c.next()}, allowed)
+			r, err := drive(ctx, load.Plan{Addrs: []string{leader.Addr}, Conns: 50, Rate: rate, Warmup: loadWarmup, Time: max(time.Second, time.Duration(float64(loadTime)*e.scale)), Next: c.next()}, allowed)
 			if err != nil {
 				return nil, err
 			}
