@@ -31,10 +31,12 @@ type removal struct {
 	mu  sync.Mutex
 	why error
 
-	unlisted lasting[bool] // it is on its way in, and a leader does not list it; pollOnce's
-	unknown  lasting[bool] // of those that answer nobody knows it; pollOnce's
-	doubted  bool          // that was warned of; pollOnce's
-	warned   string        // the peer address that was warned of; followMembership's
+	judging  sync.Mutex    // guards the next three: one judgement at a time
+	unlisted lasting[bool] // it is on its way in, and a leader does not list it
+	unknown  lasting[bool] // of those that answer nobody knows it
+	doubted  bool          // that was warned of
+
+	warned string // the peer address that was warned of; followMembership's
 }
 
 // reason is why this node is no member any more, nil: it is, or it is not known.
@@ -136,6 +138,8 @@ func (n *Node) believed(s *peerStatus) bool {
 
 // judgeMembership looks at what the others say of this node.
 func (n *Node) judgeMembership(answers []bootAnswer) {
+	n.removed.judging.Lock()
+	defer n.removed.judging.Unlock()
 	h := hearOfSelf(n.raftID, n.listedAt(), n.believed, answers)
 	if h.removed != "" {
 		n.noteRemoved(h.removed, h.other)

@@ -78,16 +78,19 @@ func TestNodeStopsBeforeItStoresAnEntryThatItDoesNotRead(t *testing.T) {
 			}
 		})
 	}
-	leader := c.leader()
-	put(t, leader, "before")
+	put(t, c.leader(), "before")
+	var leader *testNode
+	var turn fsm.Turn
+	eventually(t, "the turn of a leader", func() (ok bool) {
+		leader = c.leader()
+		var err error
+		turn, err = leader.Begin()
+		return err == nil
+	})
 	old := c.others(leader)[0]
 	eventually(t, "the batch on the victim", func() bool { return has(old, "before") })
 	victim.Store(old.Node)
 	last, _ := old.logs.LastIndex()
-	turn, err := leader.Begin()
-	if err != nil {
-		t.Fatal(err)
-	}
 	leader.Commit(inVersion(nextEntry, putEntry(turn, "after")))
 	eventually(t, "the victim to stop", func() bool { return old.fatalReason() != nil })
 	wantNewer(t, old.fatalReason(), unknownEntry(last+1))
