@@ -41,6 +41,7 @@ type Config struct {
 	LogStore                   string        // StoreBolt (default) or StoreWal: what keeps the log
 	SnapshotInterval           time.Duration // 30 s
 	SnapshotThreshold          uint64        // 4096 entries
+	SnapshotRecords            int           // 500,000 changed records make a snapshot due, whatever the entries
 	SnapshotPortion            int           // 0: fsm's; for tests: changed records of which a snapshot is large, and made as a new file
 	MaxMemory                  int64         // bytes of the table above which its user takes no new records: near it what was removed is saved soon, which frees it; 0: no bound
 	TrailingBytes              int64         // 256 MiB of log kept behind a snapshot
@@ -65,6 +66,7 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.FoundingWait, foundingWait)
 	setDefault(&c.SnapshotInterval, 30*time.Second)
 	setDefault(&c.SnapshotThreshold, 4096)
+	setDefault(&c.SnapshotRecords, snapshotRecords)
 	setDefault(&c.TrailingBytes, 256<<20)
 	setDefault(&c.TrailingFloor, minTrailing)
 	setDefault(&c.MinFreeDisk, 256<<20)

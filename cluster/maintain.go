@@ -108,7 +108,7 @@ func (n *Node) snapshotIfDue(p *snapshotPace) {
 // takes memory until one has it, so a table that is nearly full needs one sooner.
 func (n *Node) snapshotDue() bool {
 	records, bytes := n.fsm.Pending()
-	few := snapshotRecords
+	few := n.cfg.SnapshotRecords
 	if most := n.cfg.MaxMemory; most > 0 && n.fsm.Table().Used() > most/4*3 {
 		few = snapshotTight
 	}

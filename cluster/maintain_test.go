@@ -32,10 +32,10 @@ func tryMany(n *testNode, first, count int, life time.Duration) fsm.Outcome {
 
 func TestSnapshotIsTakenWhenManyRecordsHaveChanged(t *testing.T) {
 	t.Parallel()
-	c := startTestCluster(t, 1, func(cfg *Config) { cfg.SnapshotThreshold = 1 << 40 })
+	c := startTestCluster(t, 1, func(cfg *Config) { cfg.SnapshotThreshold, cfg.SnapshotRecords = 1<<40, 50_000 })
 	n := c.leader()
-	const batch = 25_000
-	for i := range snapshotRecords / batch {
+	const batch = 10_000
+	for i := range n.cfg.SnapshotRecords / batch {
 		if n.Status().SnapshotIndex != 0 {
 			t.Fatal("a snapshot was taken before enough had changed")
 		}
