@@ -173,7 +173,7 @@ func (e *env) besideASnapshot(ctx context.Context, name string, bound, stretch f
 		c.name = bigKey
 	}
 	res := &result{name: name, unit: "ms", bound: bound, stretch: stretch}
-	for range min(e.rounds, 3) { // each waits for a save of more than a minute
+	for range e.rounds {
 		leader, err := e.cluster.AwaitReady(ctx)
 		if err != nil {
 			return nil, err
