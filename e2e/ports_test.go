@@ -16,15 +16,20 @@ type reservation struct {
 	port int
 }
 
-// reserve binds port on loopback; 0 lets the kernel choose.
-func reserve(port int) (reservation, error) {
+var (
+	loopback     = [4]byte{127, 0, 0, 1}
+	allAddresses = [4]byte{}
+)
+
+// reserve binds port on an address; port 0 lets the kernel choose one that is free there.
+func reserve(on [4]byte, port int) (reservation, error) {
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return reservation{}, err
 	}
 	err = syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1)
 	if err == nil {
-		err = syscall.Bind(fd, &syscall.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}})
+		err = syscall.Bind(fd, &syscall.SockaddrInet4{Port: port, Addr: on})
 	}
 	var name syscall.Sockaddr
 	if err == nil {
@@ -44,14 +49,21 @@ func reservePorts(t testing.TB, n int) []int {
 	t.Helper()
 	ports := make([]int, n)
 	for i := range ports {
-		r, err := reserve(0)
-		if err != nil {
-			t.Fatalf("reserve a port: %v", err)
-		}
-		t.Cleanup(r.close)
-		ports[i] = r.port
+		ports[i] = reserveOn(t, loopback)
 	}
 	return ports
+}
+
+// reserveOn reserves a port on an address, or on all, until the test ends. A port that is
+// free on loopback's first address need not be free on all: other tests connect from others.
+func reserveOn(t testing.TB, on [4]byte) int {
+	t.Helper()
+	r, err := reserve(on, 0)
+	if err != nil {
+		t.Fatalf("reserve a port: %v", err)
+	}
+	t.Cleanup(r.close)
+	return r.port
 }
 
 // reserveLocal reserves what `limitd local` takes: n ports in a row, and each of
@@ -59,7 +71,7 @@ func reservePorts(t testing.TB, n int) []int {
 func reserveLocal(t testing.TB, n int) int {
 	t.Helper()
 	for range 200 {
-		first, err := reserve(0)
+		first, err := reserve(loopback, 0)
 		if err != nil {
 			t.Fatalf("reserve a port: %v", err)
 		}
@@ -70,7 +82,7 @@ func reserveLocal(t testing.TB, n int) int {
 					continue
 				}
 				var r reservation
-				if r, err = reserve(port); err != nil {
+				if r, err = reserve(loopback, port); err != nil {
 					break
 				}
 				held = append(held, r)
@@ -94,9 +106,13 @@ func reserveLocal(t testing.TB, n int) int {
 func addr(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
 func TestReservedPortCanBeListenedOn(t *testing.T) {
-	port := reservePorts(t, 1)[0]
+	listenThrice(t, "127.0.0.1", reservePorts(t, 1)[0])
+	listenThrice(t, "0.0.0.0", reserveOn(t, allAddresses))
+}
+
+func listenThrice(t *testing.T, on string, port int) {
 	for i := range 3 {
-		ln, err := net.Listen("tcp", addr(port))
+		ln, err := net.Listen("tcp4", net.JoinHostPort(on, strconv.Itoa(port)))
 		if err != nil {
 			t.Fatalf("listen for the %d. time: %v", i+1, err)
 		}
