@@ -21,8 +21,8 @@ const (
 	boltNoFreelist = ^uint64(0)
 	boltMaxDepth   = 64
 
-	boltBranch, boltLeaf, boltFreelist = 1, 2, 16 // flags of a page
-	boltBucket                         = 1        // flag of a leaf element
+	boltBranch, boltLeaf, boltMeta, boltFreelist = 1, 2, 4, 16 // flags of a page
+	boltBucket                                   = 1           // flag of a leaf element
 )
 
 // CheckBolt says whether bbolt can open the file at path without harm, and otherwise what is wrong with it: both meta pages, the size,

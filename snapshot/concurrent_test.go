@@ -14,7 +14,7 @@ import (
 // Local snapshots, installs, readers, receipts and saves all at once: each reader sees one whole state, and the last one is the newest.
 func TestEverythingAtOnce(t *testing.T) {
 	s := openTest(t, t.TempDir(), Options{})
-	s.build.records = 50
+	s.steps.written = 4096
 	state := func(index uint64) (records []Record) { // what the file holds at an index, whoever wrote it
 		for i := range 100 {
 			records = append(records, rec(fmt.Sprintf("key %03d", i), fmt.Sprintf("state at %d", index), 1<<60))

@@ -41,7 +41,7 @@ var children = map[string]func(s *Store) error{
 		return k.(*Sink).Commit(Header{Last: 9, T: 200}, []Record{rec("a", "new", 900), gone("b"), rec("d", "new", 900)})
 	},
 	"rebuild": func(s *Store) error {
-		s.build.records = 1
+		s.steps.page, s.steps.written = 1, 1
 		k, err := s.Create(1, 9, 1, testConf, 1, nil)
 		if err != nil {
 			return err
@@ -55,7 +55,7 @@ var children = map[string]func(s *Store) error{
 		return k.(*Sink).Commit(Header{Last: 9, T: 200}, nil)
 	},
 	"install": func(s *Store) error {
-		s.build.records = 1
+		s.steps.page, s.steps.written = 1, 1
 		k, err := s.Create(1, 9, 1, testConf, 1, nil)
 		if err != nil {
 			return err

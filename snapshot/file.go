@@ -31,12 +31,15 @@ var (
 
 // disk is what the store asks of the operating system to make a file last. Tests replace it to see the order, and to fail.
 type disk struct {
-	sync    func(*bolt.DB) error
+	sync    func(path string, f syncer) error
 	rename  func(from, to string) error
 	syncDir func(dir string) error
 }
 
-var realDisk = disk{sync: (*bolt.DB).Sync, rename: os.Rename, syncDir: syncDir}
+// syncer is an open file, by itself or of bolt.
+type syncer interface{ Sync() error }
+
+var realDisk = disk{sync: func(_ string, f syncer) error { return f.Sync() }, rename: os.Rename, syncDir: syncDir}
 
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
@@ -96,7 +99,7 @@ func openBolt(path string, mmap int64) (db *bolt.DB, err error) {
 	return db, nil
 }
 
-// createBolt makes an empty bbolt file that is written without syncs until settle.
+// createBolt makes a bbolt file without records, which is written without syncs until settle.
 func createBolt(path string, mmap int64) (*bolt.DB, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("create %s: %w", path, err)
@@ -123,7 +126,7 @@ func createBolt(path string, mmap int64) (*bolt.DB, error) {
 
 // settle makes what was written since createBolt durable, and every later transaction of db synced.
 func settle(d disk, db *bolt.DB) error {
-	if err := d.sync(db); err != nil {
+	if err := d.sync(db.Path(), db); err != nil {
 		return fmt.Errorf("sync %s: %w", db.Path(), err)
 	}
 	db.NoSync, db.NoGrowSync = false, false

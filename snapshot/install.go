@@ -64,13 +64,12 @@ func (s *Store) admit(m *Meta) (same bool, err error) {
 
 // build writes the records of the stream into the new file.
 func (k *Sink) build(r io.Reader) error {
-	db, err := createBolt(k.newPath(), k.s.mmap)
+	b, err := k.s.build(k.newPath(), "install", &k.meta)
 	if err != nil {
 		return err
 	}
-	k.db = db
+	k.file = b
 	Failpoint("install.begin")
-	w := filler{s: k.s, path: k.newPath(), db: db, m: &k.meta, point: "install"}
 	var value []byte
 	head := func(h Header) error {
 		if h.Last > k.meta.Index {
@@ -85,10 +84,10 @@ func (k *Sink) build(r io.Reader) error {
 		}
 		var crc uint32
 		value, crc = appendValue(value[:0], rec.Name, rec.State, rec.Expiry)
-		return w.put(rec.Name, value, crc)
+		return b.put(rec.Name, value, crc)
 	})
 	if err == nil {
-		err = w.flush()
+		err = b.end()
 	}
 	return err
 }
@@ -102,8 +101,7 @@ func (k *Sink) finish() error {
 	err := <-k.built
 	if err == nil {
 		Failpoint("install.built")
-		err = k.s.disk.sync(k.db) // the rest of it, while others may still write
-		k.s.moved()
+		k.db, err = k.file.open() // while others may still write
 	}
 	if err != nil {
 		k.discard()
@@ -142,7 +140,7 @@ func (s *Store) swap(k *Sink) (replaced bool, err error) {
 	}
 	replaced, err = s.adoptBuilt("install", k.newPath(), k.db, &k.meta)
 	if replaced {
-		k.db = nil
+		k.file = nil
 	}
 	return replaced, err
 }
@@ -156,9 +154,9 @@ func (k *Sink) abandon(why error) {
 }
 
 func (k *Sink) discard() {
-	if k.db != nil {
-		discard(k.db, k.newPath())
-		k.db = nil
+	if k.file != nil {
+		k.file.discard(k.db)
+		k.file = nil
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
-	bolt "go.etcd.io/bbolt"
 )
 
 // donor gives the stream of a snapshot at (index, term 1) with those records.
@@ -134,9 +133,9 @@ func TestInstallWaitsUntilALocalSnapshotIsReleased(t *testing.T) {
 		t.Fatal(err)
 	}
 	synced := make(chan struct{})
-	s.disk.sync = func(db *bolt.DB) error {
+	s.disk.sync = func(path string, f syncer) error {
 		defer func() { synced <- struct{}{} }()
-		return db.Sync()
+		return f.Sync()
 	}
 	go func() { done <- in.Close() }()
 	<-synced // the second sync comes after the turn
@@ -158,9 +157,9 @@ func TestInstallWaitsUntilALocalSnapshotIsReleased(t *testing.T) {
 func TestInstallSyncsBeforeItRenames(t *testing.T) {
 	var calls []string
 	d := disk{
-		sync: func(db *bolt.DB) error {
-			calls = append(calls, "sync "+filepath.Base(db.Path()))
-			return db.Sync()
+		sync: func(path string, f syncer) error {
+			calls = append(calls, "sync "+filepath.Base(path))
+			return f.Sync()
 		},
 		rename: func(from, to string) error {
 			calls = append(calls, "rename "+filepath.Base(from)+" "+filepath.Base(to))
@@ -202,7 +201,7 @@ func TestADiskThatFailsDuringAnInstall(t *testing.T) {
 	eio := syscall.EIO
 	m, b := donor(t, 9, rec("a", "9", 200))
 	for what, spoil := range map[string]func(*disk){
-		"sync":           func(d *disk) { d.sync = func(*bolt.DB) error { return eio } },
+		"sync":           func(d *disk) { d.sync = func(string, syncer) error { return eio } },
 		"rename":         func(d *disk) { d.rename = func(string, string) error { return eio } },
 		"directory sync": func(d *disk) { d.syncDir = func(string) error { return eio } },
 	} {
@@ -307,8 +306,8 @@ func TestAFailingHookIsTheInstallsError(t *testing.T) {
 
 func TestInstallOfManyBatches(t *testing.T) {
 	s := openTest(t, t.TempDir(), Options{})
-	s.build.records = 300
-	n := 3*s.build.records + 1
+	s.steps = buildSteps{page: 1000, written: 10000, synced: 30000}
+	const n = 901
 	m, b := donor(t, 9, manyRecords(n, 1000)...)
 	if err := send(t, s, m, b); err != nil {
 		t.Fatal(err)
@@ -330,17 +329,17 @@ func TestALargeInstallMovesInSmallSteps(t *testing.T) {
 	var steps, syncs, most int
 	since := 0 // bytes written since the last sync, by the steps of the records
 	d := realDisk
-	d.sync = func(db *bolt.DB) error {
+	d.sync = func(path string, f syncer) error {
 		syncs++
 		most, since = max(most, since), 0
-		return db.Sync()
+		return f.Sync()
 	}
 	s, err := openStore(t.TempDir(), Options{MaxFileSize: testMmap}, d)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	s.build = buildSteps{records: 1000, bytes: 50 * state, synced: 200 * state}
+	s.steps = buildSteps{page: 3600, written: 50 * state, synced: 200 * state}
 	s.SetOptions(Options{MaxFileSize: testMmap, Progress: func() { steps++; since += 50 * state }})
 	var all []Record
 	for i := range records {

@@ -28,16 +28,15 @@ func (s *Store) rebuild(m *fileMeta, r *runs) error {
 	}
 	defer s.unref(f)
 	path := filepath.Join(s.dir, nextName)
-	db, err := createBolt(path, s.mmap)
+	b, err := s.build(path, "rebuild", m)
 	if err != nil {
 		return err
 	}
 	Failpoint("rebuild.begin")
-	m.tally = tally{}
-	if err = s.fill(m, f, r, path, db); err == nil {
+	var db *bolt.DB
+	if err = b.fill(f, r); err == nil {
 		Failpoint("rebuild.built")
-		err = s.disk.sync(db) // the rest of it, while receipts may still be written
-		s.moved()
+		db, err = b.open() // while receipts may still be written
 	}
 	renamed := false
 	if err == nil {
@@ -46,13 +45,14 @@ func (s *Store) rebuild(m *fileMeta, r *runs) error {
 		s.writing.Unlock()
 	}
 	if !renamed {
-		discard(db, path)
+		b.discard(db)
 	}
 	return s.distrust(err)
 }
 
-// fill writes the records of the new file.
-func (s *Store) fill(m *fileMeta, old *file, r *runs, path string, db *bolt.DB) error {
+// fill writes the records of the file before, and those of the runs over them.
+func (b *builder) fill(old *file, r *runs) error {
+	s := b.s
 	tx, err := old.db.Begin(false)
 	if err != nil {
 		return err
@@ -66,12 +66,11 @@ func (s *Store) fill(m *fileMeta, old *file, r *runs, path string, db *bolt.DB) 
 		}
 		base := walk{path: s.Path(), moved: s.moved, cursor: tx.Bucket(bucketRecords).Cursor()}
 		base.name, base.value = base.cursor.First()
-		from, err = newMerge(base, &was, r, m.T)
+		from, err = newMerge(base, &was, r, b.m.T)
 		return err
 	}); err != nil {
 		return err
 	}
-	to := filler{s: s, path: path, db: db, m: m, point: "rebuild"}
 	for n := 0; ; n++ {
 		e, err := from.next()
 		if err == nil && n%1024 == 0 {
@@ -81,9 +80,9 @@ func (s *Store) fill(m *fileMeta, old *file, r *runs, path string, db *bolt.DB) 
 		case err != nil:
 			return err
 		case e.name == nil:
-			return to.flush()
+			return b.end()
 		}
-		if err := to.put(e.name, e.raw, e.crc); err != nil {
+		if err := b.put(e.name, e.raw, e.crc); err != nil {
 			return err
 		}
 	}

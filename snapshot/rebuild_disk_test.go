@@ -28,12 +28,12 @@ func TestWhatACrashLeftOfARebuildIsRemoved(t *testing.T) {
 func TestARebuildSyncsBeforeItRenames(t *testing.T) {
 	s := openTest(t, t.TempDir(), Options{})
 	commit(t, s, 5, 100, manyRecords(100, 1000)...)
-	s.build.records, s.build.synced = 10, 2000
+	s.steps = buildSteps{page: 400, written: 400, synced: 2000}
 	var calls []string
 	s.disk = disk{
-		sync: func(db *bolt.DB) error {
-			calls = append(calls, "sync "+filepath.Base(db.Path()))
-			return db.Sync()
+		sync: func(path string, f syncer) error {
+			calls = append(calls, "sync "+filepath.Base(path))
+			return f.Sync()
 		},
 		rename: func(from, to string) error {
 			calls = append(calls, "rename "+filepath.Base(from)+" "+filepath.Base(to))
@@ -62,8 +62,8 @@ func TestADiskThatFailsDuringARebuild(t *testing.T) {
 		err   error
 		final bool // nothing is written any more
 	}{
-		"sync, full":            {func(d *disk, err error) { d.sync = func(*bolt.DB) error { return err } }, syscall.ENOSPC, false},
-		"sync, failed":          {func(d *disk, err error) { d.sync = func(*bolt.DB) error { return err } }, syscall.EIO, true},
+		"sync, full":            {func(d *disk, err error) { d.sync = func(string, syncer) error { return err } }, syscall.ENOSPC, false},
+		"sync, failed":          {func(d *disk, err error) { d.sync = func(string, syncer) error { return err } }, syscall.EIO, true},
 		"rename, full":          {func(d *disk, err error) { d.rename = func(string, string) error { return err } }, syscall.ENOSPC, false},
 		"directory sync, full":  {func(d *disk, err error) { d.syncDir = func(string) error { return err } }, syscall.ENOSPC, true},
 		"directory sync failed": {func(d *disk, err error) { d.syncDir = func(string) error { return err } }, syscall.EIO, true},

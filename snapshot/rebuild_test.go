@@ -61,7 +61,7 @@ func TestPortionsAreTheSameSnapshotAsOneTransaction(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer s.Close()
-			s.build = buildSteps{records: rapid.IntRange(1, 20).Draw(t, "records of a step"), bytes: 2000, synced: 5000}
+			s.steps = buildSteps{page: rapid.IntRange(1, 1000).Draw(t, "page"), written: 2000, synced: 5000}
 			stores[i] = s
 		}
 		one, many := stores[0], stores[1]

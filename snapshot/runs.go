@@ -119,6 +119,7 @@ type run struct {
 
 	entry
 	deleted bool
+	head    [runHead]byte
 	buf     []byte
 }
 
@@ -137,12 +138,11 @@ func (x *run) next() error {
 		x.entry = entry{}
 		return io.EOF
 	}
-	var head [runHead]byte
-	if _, err := io.ReadFull(x.r, head[:]); err != nil {
+	if _, err := io.ReadFull(x.r, x.head[:]); err != nil {
 		return x.of.failed("read", err)
 	}
 	le := binary.LittleEndian
-	name, size := int(le.Uint16(head[:])), int(le.Uint32(head[2:]))
+	name, size := int(le.Uint16(x.head[:])), int(le.Uint32(x.head[2:]))
 	n := name + size
 	if x.left -= int64(runHead + n); x.left < 0 {
 		return damaged(x.of.path, "a record ends behind its run")

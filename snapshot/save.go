@@ -70,7 +70,7 @@ type steadily struct {
 
 func (x *steadily) Write(p []byte) (int, error) {
 	n, err := x.f.Write(p)
-	if x.unsynced += n; err == nil && x.unsynced >= x.s.build.synced {
+	if x.unsynced += n; err == nil && x.unsynced >= x.s.steps.synced {
 		x.unsynced = 0
 		err = x.f.Sync()
 	}

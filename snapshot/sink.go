@@ -30,7 +30,8 @@ type Sink struct {
 
 	pipe  *io.PipeWriter // to the goroutine that builds
 	built chan error     // its end
-	db    *bolt.DB       // what it built
+	file  *builder       // what it builds
+	db    *bolt.DB       // and opened
 }
 
 const (

@@ -71,7 +71,7 @@ type Store struct {
 	closed     bool
 
 	readerIdle, readerLife time.Duration // how long a Reader may do nothing, and be open
-	build                  buildSteps
+	steps                  buildSteps
 	pages                  int // that the transaction of a local snapshot may touch
 }
 
@@ -88,7 +88,7 @@ func OpenStore(dir string, o Options) (*Store, error) { return openStore(dir, o,
 
 func openStore(dir string, o Options, d disk) (_ *Store, err error) {
 	s := &Store{dir: dir, mmap: o.MaxFileSize, o: o, disk: d, readers: map[*Reader]struct{}{},
-		readerIdle: time.Minute, readerLife: 30 * time.Minute, build: buildSteps{records: 250, bytes: 4 << 20, synced: 8 << 20}, pages: transactionPages}
+		readerIdle: time.Minute, readerLife: 30 * time.Minute, steps: defaultSteps(), pages: transactionPages}
 	if s.lock, err = lockDir(dir); err != nil {
 		return nil, err
 	}
