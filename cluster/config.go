@@ -38,7 +38,7 @@ type Config struct {
 	Heartbeat, Election, Lease time.Duration // 1 s each
 	DiskStall                  time.Duration // 60 s: exit when a write takes longer
 	FoundingWait               time.Duration // 1.5 s: with one member, listen for members of a cluster before founding one
-	LogStore                   string        // StoreBolt (default) or StoreWal: what keeps the log
+	LogStore                   string        // what keeps the log, StoreBolt or StoreWal; empty: what the data directory was made with, NewStore in a new one
 	SnapshotInterval           time.Duration // 30 s
 	SnapshotThreshold          uint64        // 4096 entries
 	SnapshotRecords            int           // 500,000 changed records make a snapshot due, whatever the entries
@@ -62,7 +62,6 @@ func (c Config) withDefaults() Config {
 		setDefault(d, time.Second)
 	}
 	setDefault(&c.DiskStall, time.Minute)
-	setDefault(&c.LogStore, StoreBolt)
 	setDefault(&c.FoundingWait, foundingWait)
 	setDefault(&c.SnapshotInterval, 30*time.Second)
 	setDefault(&c.SnapshotThreshold, 4096)
@@ -138,7 +137,7 @@ func (c Config) validate() error {
 	if c.Election < c.Heartbeat {
 		bad("raft.election: %s is shorter than raft.heartbeat, %s", c.Election, c.Heartbeat)
 	}
-	if !slices.Contains(LogStores, c.LogStore) {
+	if c.LogStore != "" && !slices.Contains(LogStores, c.LogStore) {
 		bad("raft.log_store: %q is unknown: use %q or %q", c.LogStore, StoreBolt, StoreWal)
 	}
 	if c.DiskStall < c.Heartbeat {

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -14,11 +15,12 @@ import (
 
 // openLog opens and reads the log, and learns who this node is.
 func (n *Node) openLog(dir string) error {
-	store := n.cfg.LogStore
-	made, named, err := checkStore(dir, store)
+	made, named, err := checkStore(dir, n.cfg.LogStore)
 	if err != nil {
 		return err
 	}
+	store := cmp.Or(made, n.cfg.LogStore, NewStore)
+	n.store = store
 	path := logPath(dir, store)
 	if noLog(dir, store) {
 		if !absent(filepath.Join(dir, identityFile)) {
@@ -64,9 +66,9 @@ func (n *Node) openLog(dir string) error {
 // nameStore writes which store keeps the log, if the directory does not say so.
 func (n *Node) nameStore(dir, made string, named bool) error {
 	for _, other := range LogStores {
-		if other != n.cfg.LogStore && present(logPath(dir, other)) {
+		if other != n.store && present(logPath(dir, other)) {
 			n.log.Warn("a log that is not used takes room; `limitd migrate-log` was interrupted, or finds it out of place: run it again, with the node stopped, and it goes",
-				"unused", logPath(dir, other), "raft.log_store", n.cfg.LogStore)
+				"unused", logPath(dir, other), "store", n.store)
 		}
 	}
 	if named {

@@ -24,7 +24,7 @@ func (n *Node) checkDisk() {
 	free := int64(st.Bavail) * int64(st.Bsize)
 	n.diskFree.Store(free)
 	floor := n.cfg.MinFreeDisk
-	if n.cfg.LogStore == StoreWal {
+	if n.store == StoreWal {
 		floor += segmentSize // so that the next one finds room, and the node need not stop
 	}
 	was := n.diskLow.Load()

@@ -89,8 +89,8 @@ func (m mended) Unwrap() error { return m.error }
 func (c Config) mending() string {
 	away := c.freeName()
 	restore := fmt.Sprintf("`limitd snapshot restore %s --data-dir %s --node %s --peer-listen %s`", c.newestBackup(away), c.DataDir, c.ID, c.self().Peer)
-	if c.LogStore == StoreWal {
-		restore = strings.TrimSuffix(restore, "`") + " --log-store wal`"
+	if c.LogStore != "" && c.LogStore != NewStore {
+		restore = strings.TrimSuffix(restore, "`") + " --log-store " + c.LogStore + "`"
 	}
 	replace := func(member string) string {
 		return fmt.Sprintf("`limitd cluster remove %s --addr %s`, `mv %s %s`, and start this node with `--join %s`", c.ID, member, c.DataDir, away, member)

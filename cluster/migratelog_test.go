@@ -91,6 +91,28 @@ func mapsEqual(a, b map[string]string) bool {
 	return true
 }
 
+// A node that is told no store keeps the one that its directory was made with, and makes a
+// new directory with the default one.
+func TestADirectoryKeepsItsStore(t *testing.T) {
+	t.Parallel()
+	c := startTestCluster(t, 1, func(cfg *Config) { cfg.LogStore = "" })
+	n := c.nodes[0]
+	put(t, c.leader(), "before")
+	if store := n.Status().LogStore; store != NewStore {
+		t.Errorf("a new directory has %s", store)
+	}
+	n.Close()
+	to := otherStore(NewStore)
+	if _, err := MigrateLog(n.cfg.DataDir, to); err != nil {
+		t.Fatal(err)
+	}
+	c.start(n)
+	c.leader()
+	if store := n.Status().LogStore; store != to || !has(n, "before") {
+		t.Errorf("a directory of %s goes on with %s", to, store)
+	}
+}
+
 // A directory of before there was a choice has no file that names the store.
 func TestStoreIsKnownWithoutItsFile(t *testing.T) {
 	t.Parallel()
@@ -117,9 +139,10 @@ func TestStoreIsKnownWithoutItsFile(t *testing.T) {
 				wrong := n.cfg
 				wrong.LogStore = otherStore(store)
 				refusesStore(t, wrong, store, wrong.LogStore)
+				n.cfg.LogStore = "" // whatever it is
 				c.start(n)
 				c.leader()
-				if b, _ := os.ReadFile(path); !has(n, "before") || string(b) != string(whole) {
+				if b, _ := os.ReadFile(path); !has(n, "before") || n.Status().LogStore != store || string(b) != string(whole) {
 					t.Errorf("it goes on, and the file says %q", b)
 				}
 			})

@@ -25,6 +25,7 @@ type Node struct {
 	handler Handler
 
 	lock     *os.File
+	store    string // that keeps the log
 	raftID   string
 	disk     *disk
 	logs     *logStore

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -16,9 +17,10 @@ import (
 
 // RestoreDir makes dataDir, which must not hold anything, the directory of the only
 // voter of a new cluster that starts with the state saved in file, with the log store
-// that is named. Cluster time goes on from the saved one, or from the wall clock of the
+// that is named, or NewStore. Cluster time goes on from the saved one, or from the wall clock of the
 // first start if that is later.
 func RestoreDir(file, dataDir string, self Member, store string) (Survey, error) {
+	store = cmp.Or(store, NewStore)
 	if err := checkEmpty(dataDir); err != nil {
 		return Survey{}, err
 	}

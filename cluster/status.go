@@ -52,7 +52,7 @@ func (n *Node) Status() Status {
 		DiskFree: n.diskFree.Load(), DiskLow: n.DiskLow(),
 		Ready:        touch,
 		BoundedClock: n.boundedBases.Load(),
-		LogStore:     n.cfg.LogStore,
+		LogStore:     n.store,
 		WritesEntry:  n.writes().entry,
 	}
 	if id := st.ClusterID; id != [16]byte{} {

@@ -22,7 +22,10 @@ const (
 	storeHeader = "limitd-log-store 1"
 )
 
-// LogStores are the values of Config.LogStore.
+// NewStore keeps the log of a data directory that is made new, unless another one is asked for.
+const NewStore = StoreBolt
+
+// LogStores are the values of Config.LogStore, beside the empty one.
 var LogStores = []string{StoreBolt, StoreWal}
 
 // errStore is for a file that does not name a store.
@@ -95,11 +98,11 @@ func present(path string) bool {
 }
 
 // checkStore refuses a directory that was made with another store than the node shall
-// use. It is done before anything else with the directory.
+// use; none: whatever it was made with. It is done before anything else with the directory.
 func checkStore(dir, want string) (made string, named bool, err error) {
 	made, named, err = madeWith(dir)
-	if err == nil && made != "" && made != want {
-		err = fmt.Errorf("data directory %[1]s was made with the log store %[2]q, and raft.log_store is %[3]q: set raft.log_store = %[2]q (serve --log-store %[2]s, if there is no configuration file), or convert the directory: `limitd migrate-log --data-dir %[1]s --to %[3]s`",
+	if err == nil && made != "" && want != "" && made != want {
+		err = fmt.Errorf("data directory %[1]s was made with the log store %[2]q, and raft.log_store is %[3]q: take that line (or flag) away or set it to %[2]q, or convert the directory: `limitd migrate-log --data-dir %[1]s --to %[3]s`",
 			dir, made, want)
 	}
 	return made, named, err

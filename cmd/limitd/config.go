@@ -34,7 +34,7 @@ type RaftConfig struct {
 	Heartbeat Duration `toml:"heartbeat"`
 	Election  Duration `toml:"election"`
 	Lease     Duration `toml:"lease"`
-	LogStore  string   `toml:"log_store"`
+	LogStore  string   `toml:"log_store"` // bolt or wal; empty: what the data directory was made with, see cluster.NewStore
 	DiskStall Duration `toml:"disk_stall"`
 }
 
@@ -79,7 +79,6 @@ func DefaultConfig() Config {
 			Heartbeat: Duration(time.Second),
 			Election:  Duration(time.Second),
 			Lease:     Duration(time.Second),
-			LogStore:  "bolt",
 			DiskStall: Duration(60 * time.Second),
 		},
 		Limits: LimitsConfig{

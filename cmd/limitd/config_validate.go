@@ -105,7 +105,7 @@ func (c *Config) validateRaft(es *KeyErrors) {
 	if r.Lease > r.Heartbeat {
 		es.add("raft.lease", "%v is above raft.heartbeat (%v)", r.Lease, r.Heartbeat)
 	}
-	if !slices.Contains(cluster.LogStores, r.LogStore) {
+	if r.LogStore != "" && !slices.Contains(cluster.LogStores, r.LogStore) {
 		es.add("raft.log_store", `%q is unknown: use "bolt" or "wal"`, r.LogStore)
 	}
 	atLeast(es, "raft.disk_stall", r.DiskStall, time.Second)

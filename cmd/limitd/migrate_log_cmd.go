@@ -22,8 +22,8 @@ func newMigrateLog() *cobra.Command {
 		Use:   "migrate-log",
 		Short: "Give the log of a stopped node to the other log store",
 		Long: `Give the log of a stopped node, and its terms and votes, to another log store:
-bolt (one file, raft.db) or wal (segments in a directory, raft.wal). Set
-raft.log_store to it before the node is started again.
+bolt (one file, raft.db) or wal (segments in a directory, raft.wal). A node
+takes the one that its directory has, unless raft.log_store says another.
 
 The copy is compared with the old log entry by entry before it takes its place,
 and the old one is removed after that. When it was interrupted, run it again.
@@ -69,7 +69,7 @@ func (f migrateFlags) run(out io.Writer) error {
 	if m.From == m.To {
 		_, err = fmt.Fprintf(out, "\nThe log store of %s was %s already.\n", f.dataDir, m.To)
 	} else {
-		_, err = fmt.Fprintf(out, "\nThe log store of %s is %s now. Set raft.log_store = %q for this node before it is started (serve --log-store %s, if it has no configuration file).\n", f.dataDir, m.To, m.To, m.To)
+		_, err = fmt.Fprintf(out, "\nThe log store of %s is %s now. If the node's configuration has raft.log_store (serve --log-store, without one), it must be %q too.\n", f.dataDir, m.To, m.To)
 	}
 	return err
 }

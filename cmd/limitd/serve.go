@@ -69,7 +69,7 @@ connections are drained and the node stops. A second signal stops it at once.`,
 	c.Flags().StringVar(&f.join.member, "join", "", "join the cluster of the member with this `ADDRESS` for clients, if the data directory is empty")
 	c.Flags().BoolVar(&f.join.nonVoter, "non-voter", false, "with --join: get no vote until promoted")
 	c.Flags().StringVar(&f.passFile, "requirepass-file", "", "`FILE` whose first line is the password that clients need, without --config")
-	c.Flags().StringVar(&f.store, "log-store", cluster.StoreBolt, "log `STORE`, bolt or wal, without --config")
+	c.Flags().StringVar(&f.store, "log-store", "", "log `STORE`, bolt or wal, without --config (default: that of the data directory, "+cluster.NewStore+" in a new one)")
 	f.lab.add(c)
 	c.MarkFlagsMutuallyExclusive("config", "listen")
 	c.MarkFlagsMutuallyExclusive("config", "peer-listen")

@@ -37,7 +37,7 @@ empty directories. What was admitted after the state was saved is forgotten.`,
 	cmd.Flags().StringVar(&f.node, "node", "", "`ID` of the node")
 	cmd.Flags().StringVar(&f.config, "config", "", "configuration `FILE` (TOML) that lists the node")
 	cmd.Flags().StringVar(&f.peerListen, "peer-listen", "127.0.0.1:7380", "`ADDRESS` for other nodes, without --config")
-	cmd.Flags().StringVar(&f.store, "log-store", "", "log `STORE`: bolt or wal (default: raft.log_store of --config, or bolt)")
+	cmd.Flags().StringVar(&f.store, "log-store", "", "log `STORE`: bolt or wal (default: raft.log_store of --config, or "+cluster.NewStore+")")
 	cmd.MarkFlagsMutuallyExclusive("config", "peer-listen")
 	for _, name := range []string{"data-dir", "node"} {
 		_ = cmd.MarkFlagRequired(name)
@@ -90,7 +90,7 @@ func (f restoreFlags) resolve() (self cluster.Member, store, next string, err er
 			return self, "", "", fmt.Errorf("--peer-listen: %w", err)
 		}
 		next = fmt.Sprintf("Start it, with --listen ADDRESS unless that is %s:\n  limitd serve --node %s --peer-listen %s --data-dir %s\n", "127.0.0.1:6380", f.node, f.peerListen, f.dataDir)
-		return cluster.Member{ID: f.node, Peer: f.peerListen}, cmp.Or(f.store, cluster.StoreBolt), next, nil
+		return cluster.Member{ID: f.node, Peer: f.peerListen}, f.store, next, nil
 	}
 	cfg, err := LoadConfig(f.config)
 	if err != nil {
