@@ -2,6 +2,7 @@ package nemesis
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"limitd/jepsen/lab"
@@ -41,16 +42,19 @@ var memberships = []Nemesis{
 			}
 			e.wait(ctx, 0, 2*time.Second) // at times before anybody has noticed
 			e.Roster.set(id, false)
-			e.each(e.Roster.List(), func(n lab.Node) error {
+			var asked sync.WaitGroup
+			for _, by := range e.Roster.List() {
 				goes := id
-				if n.ID() == id {
+				if by == id {
 					goes = e.others(id)[0]
 					e.Roster.set(goes, false) // the others may do it when the cut is over
 				}
-				e.Ask.AskFor(4*time.Second, n.ID(), "RL.CLUSTER", "REMOVE", goes)
-				return nil
-			})
-			return e.Lab.Network().Cut(nil)
+				asked.Go(func() { e.Ask.AskFor(changeTime, by, "RL.CLUSTER", "REMOVE", goes) })
+			}
+			sleep(ctx, 4*time.Second)
+			err := e.Lab.Network().Cut(nil)
+			asked.Wait() // what is on its way must not be done after all is well
+			return err
 		})
 	}},
 	{"join-partitioned", "a new node that is taken in by a leader that is none", Members | Links, []lab.Ability{lab.Netns}, func(ctx context.Context, e *Env) error {
