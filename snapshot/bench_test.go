@@ -138,3 +138,42 @@ func BenchmarkCommit50kOf1M(b *testing.B) {
 		commit(b, s, index, 1, dirty...)
 	}
 }
+
+// Both ways in which a local snapshot is written, of records that are neighbours or far apart.
+func BenchmarkWays(b *testing.B) {
+	for _, c := range []struct{ there, changed, apart int }{
+		{1_000_000, 100_000, 10}, {1_000_000, 100_000, 1}, {1_000_000, 8000, 100}, {100_000, 100_000, 1}, {100_000, 10_000, 10}, {100_000, 10_000, 1}, {0, 100_000, 1},
+	} {
+		var changed []Record
+		for i, r := range manyRecords(max(c.there, c.changed), 5000) {
+			if i%c.apart == 0 && len(changed) < c.changed {
+				changed = append(changed, r)
+			}
+		}
+		for _, way := range []string{"transaction", "file"} {
+			b.Run(fmt.Sprintf("%d of %d, %d apart/%s", c.changed, c.there, c.apart, way), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					b.StopTimer()
+					s := full(b, c.there)
+					k := create(b, s, 5)
+					m := fileMeta{Meta: Meta{Index: 5, Term: 1, Configuration: testConf, ConfigurationIndex: 1, Header: Header{Last: 5, T: 1}}}
+					b.StartTimer()
+					var err error
+					if way == "transaction" {
+						err = s.commit(&m, changed)
+					} else if err = k.spill(changed); err == nil {
+						err = s.rebuild(&m, k.runs)
+					}
+					if err != nil {
+						b.Fatal(err)
+					}
+					b.StopTimer()
+					k.Release()
+					s.Close()
+					b.StartTimer()
+				}
+			})
+		}
+	}
+}

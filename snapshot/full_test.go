@@ -52,7 +52,7 @@ func TestAFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	s := openTest(t, dir, Options{})
 	commit(t, s, 5, 100, rec("a", "5", 200))
-	for _, records := range [][]Record{{rec("a", "6", 200)}, manyRecords(20000, 1000)} { // within the file, and beyond its end
+	for _, records := range [][]Record{{rec("a", "6", 200)}, manyRecords(1000, 1000)} { // within the file, and beyond its end
 		drain := fill(t, s.Path())
 		k := create(t, s, 6)
 		err := k.Commit(Header{Last: 6, T: 100}, records)

@@ -174,23 +174,3 @@ func TestBranchesOfTheTree(t *testing.T) {
 		noLeftovers(t, s)
 	}
 }
-
-// A large local snapshot: 10 % of a million records have changed, everywhere.
-func BenchmarkRebuild100kOf1M(b *testing.B) {
-	s := full(b, 1_000_000)
-	index := uint64(1)
-	b.ReportAllocs()
-	for b.Loop() {
-		b.StopTimer()
-		index++
-		records := manyRecords(1_000_000, int64(1000*index))
-		changed := records[:0]
-		for i := 0; i < len(records); i += 10 {
-			changed = append(changed, records[i])
-		}
-		b.StartTimer()
-		if err := addAndCommit(s, index, 1, changed); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
