@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -12,9 +13,10 @@ import (
 
 // copyImage copies a data directory that is in use, as it is at one moment: what a
 // killed process leaves. A file of bbolt is changed in place only where its last
-// transaction does not reach, so the image is of one moment if no file has another
-// name, and no other transaction at its head, at the end of the copying than at its
-// beginning. Else it is made again.
+// transaction does not reach, and a segment of the log grows at its end, so the image
+// is of one moment if no file has another name, no bbolt file another transaction at
+// its head, and no segment more in it, at the end of the copying than at its beginning.
+// Else it is made again.
 func copyImage(from, to string) error {
 	for range 1000 {
 		before, err := heads(from)
@@ -29,7 +31,8 @@ func copyImage(from, to string) error {
 		}
 		err = nil
 		for name := range before {
-			err = errors.Join(err, copyFile(filepath.Join(from, name), filepath.Join(to, name)))
+			target := filepath.Join(to, name)
+			err = errors.Join(err, os.MkdirAll(filepath.Dir(target), 0o700), copyFile(filepath.Join(from, name), target))
 		}
 		after, headErr := heads(from)
 		if err == nil && headErr == nil && sameHeads(before, after) {
@@ -43,7 +46,7 @@ func copyImage(from, to string) error {
 }
 
 // head of a file: which file it is, and its first pages: the meta pages of a bbolt
-// file, the whole of a small one.
+// file, the whole of a small one, all that was written of a segment.
 type head struct {
 	inode uint64
 	bytes []byte
@@ -51,30 +54,61 @@ type head struct {
 
 const headSize = 8 << 10
 
-// heads of the files of a directory, by name.
+// heads of the files of a directory and those in it, by their paths there.
 func heads(dir string) (map[string]head, error) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, err
-	}
 	all := map[string]head{}
-	for _, e := range entries {
-		f, err := os.Open(filepath.Join(dir, e.Name()))
+	return all, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if errors.Is(err, os.ErrNotExist) && path != dir {
+			return nil
+		}
+		if err != nil || e.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		f, err := os.Open(path)
 		if errors.Is(err, os.ErrNotExist) {
-			continue
+			return nil
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
-		b, err := io.ReadAll(io.LimitReader(f, headSize))
+		defer f.Close()
+		var b []byte
+		if filepath.Ext(path) == segment {
+			b, err = written(f)
+		} else {
+			b, err = io.ReadAll(io.LimitReader(f, headSize))
+		}
 		st, statErr := f.Stat()
-		f.Close()
 		if err := errors.Join(err, statErr); err != nil {
+			return err
+		}
+		all[name] = head{st.Sys().(*syscall.Stat_t).Ino, b}
+		return nil
+	})
+}
+
+const segment = ".wal" // of the log: made in its length, and written from its beginning on
+
+// written is what a segment has before the first page of zeros.
+func written(f io.ReaderAt) (b []byte, err error) {
+	var page [headSize]byte
+	for {
+		n, err := f.ReadAt(page[:], int64(len(b)))
+		if n == 0 || len(bytes.Trim(page[:n], "\x00")) == 0 {
+			if err == io.EOF {
+				err = nil
+			}
+			return b, err
+		}
+		b = append(b, page[:n]...)
+		if err != nil && err != io.EOF {
 			return nil, err
 		}
-		all[e.Name()] = head{st.Sys().(*syscall.Stat_t).Ino, b}
 	}
-	return all, nil
 }
 
 func sameHeads(a, b map[string]head) bool {
@@ -107,6 +141,13 @@ func copyFile(from, to string) error {
 		return err
 	}
 	if err := out.Truncate(st.Size()); err != nil {
+		return err
+	}
+	if filepath.Ext(from) == segment { // no holes: it was filled with zeros
+		b, err := written(in)
+		if err == nil {
+			_, err = out.WriteAt(b, 0)
+		}
 		return err
 	}
 	const seekData, seekHole = 3, 4
