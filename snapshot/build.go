@@ -25,12 +25,12 @@ type builder struct {
 }
 
 // buildSteps are the steps in which a new file is built: pages are written when there are so many bytes of them, and the file is synced
-// whenever about so many bytes have been written. What is left for the end is then small, and a disk that gets on shows it. A page has so
-// many bytes of records, and room for some more.
+// whenever about so many bytes have been written: little enough that an append to the log does not wait long behind them on the same disk.
+// What is left for the end is then small, and a disk that gets on shows it. A page has so many bytes of records, and room for some more.
 type buildSteps struct{ page, written, synced int }
 
 func defaultSteps() buildSteps {
-	return buildSteps{page: os.Getpagesize() * 9 / 10, written: 64 << 10, synced: 8 << 20}
+	return buildSteps{page: os.Getpagesize() * 9 / 10, written: 64 << 10, synced: 1 << 20}
 }
 
 // build begins a new file.

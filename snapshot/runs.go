@@ -45,8 +45,6 @@ func newRuns(dir string) (*runs, error) {
 	return &runs{path: path, f: f}, nil
 }
 
-func (r *runs) close() { r.f.Close() }
-
 func (r *runs) end() int64 {
 	if len(r.ends) == 0 {
 		return 0

@@ -173,7 +173,7 @@ func (k *Sink) Release() {
 		k.s.turn.Unlock()
 	}
 	if k.runs != nil {
-		k.runs.close()
+		k.s.shrink(k.runs.f)
 		k.runs = nil
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/raft"
 	bolt "go.etcd.io/bbolt"
+	"golang.org/x/sys/unix"
 )
 
 var (
@@ -78,7 +79,8 @@ type Store struct {
 // file is an open bbolt file. The store holds one reference to the current one and each reader one to its own.
 type file struct {
 	db   *bolt.DB
-	refs int // under Store.mu
+	refs int      // under Store.mu
+	gone *os.File // the same file, once another one has its name
 }
 
 // OpenStore opens or creates the snapshot file of the data directory dir, which must exist, and locks the directory. What a crash
@@ -252,8 +254,26 @@ func (s *Store) unref(f *file) error {
 	f.refs--
 	last := f.refs == 0
 	s.mu.Unlock()
-	if last {
-		return f.db.Close()
+	if !last {
+		return nil
 	}
-	return nil
+	err := f.db.Close()
+	if f.gone != nil {
+		s.shrink(f.gone)
+	}
+	return err
+}
+
+const shrinkStep = 4 << 20
+
+// shrink closes a file that has no name any more, after it was made small in steps: to give back all of a large one at once takes the
+// system a tenth of a second, in which others wait for the disk.
+func (s *Store) shrink(f *os.File) {
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err == nil && st.Nlink == 0 { // else somebody made a link to it
+		for size := st.Size - shrinkStep; size > 0 && f.Truncate(size) == nil; size -= shrinkStep {
+			s.moved()
+		}
+	}
+	_ = f.Close() // what is left goes now, whatever failed
 }

@@ -3,6 +3,7 @@ package snapshot
 import (
 	"errors"
 	"fmt"
+	"os"
 
 	bolt "go.etcd.io/bbolt"
 )
@@ -68,8 +69,13 @@ func (s *Store) adoptBuilt(point, path string, db *bolt.DB, m *fileMeta) (rename
 	}
 	s.moved()
 	Failpoint(point + ".synced")
+	gone, err := os.OpenFile(s.Path(), os.O_RDWR, 0)
+	if err != nil {
+		return false, err
+	}
 	renamed, err = adopt(s.disk, s.dir, path, point)
 	if !renamed {
+		gone.Close()
 		return false, err
 	}
 	if err != nil {
@@ -77,6 +83,7 @@ func (s *Store) adoptBuilt(point, path string, db *bolt.DB, m *fileMeta) (rename
 	}
 	s.mu.Lock()
 	old := s.cur
+	old.gone = gone
 	s.cur, s.meta, s.local = &file{db: db, refs: 1}, *m, local
 	s.mu.Unlock()
 	Failpoint(point + ".swapped")
