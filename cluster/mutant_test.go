@@ -4,6 +4,8 @@ package cluster
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -31,6 +33,18 @@ func TestDefectOfTheLogsSyncShows(t *testing.T) {
 	}
 	if unsynced != 62 {
 		t.Errorf("%d of 64 writes were not synced, want 62", unsynced)
+	}
+	f, err := os.Create(filepath.Join(t.TempDir(), "segment"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Close() // so a sync fails
+	if err := (walFile{f}).Sync(); err != nil {
+		t.Errorf("a segment of the wal is synced: %v", err)
+	}
+	mutant.Choose("")
+	if err := (walFile{f}).Sync(); err == nil {
+		t.Error("without the defect a segment is not synced either")
 	}
 }
 

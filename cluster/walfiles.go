@@ -5,15 +5,28 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/hashicorp/raft-wal/segment"
 	"github.com/hashicorp/raft-wal/types"
 	"golang.org/x/sys/unix"
+
+	"limitd/mutant"
 )
 
 // walFiles are the files of the segments as raft-wal uses them. A failure of what it
 // does in the background, and only logs, is told.
-type walFiles struct{ failed func(error) }
+type walFiles struct {
+	failed  func(error)
+	deletes *walDeletes
+}
+
+// walDeletes are the removals of segments that go on beside the writes, one after the other: each takes some milliseconds,
+// and raft-wal would have the next append wait for a dozen of them.
+type walDeletes struct {
+	all  sync.WaitGroup
+	turn sync.Mutex
+}
 
 var _ types.VFS = walFiles{}
 
@@ -36,16 +49,17 @@ func (v walFiles) Create(dir, name string, _ uint64) (types.WritableFile, error)
 	return f, err
 }
 
-// Delete implements types.VFS.
+// Delete implements types.VFS. The meta data does not name the segment any more: one
+// that is there after a crash is nobody's, and raft-wal deletes it at the next start.
 func (v walFiles) Delete(dir, name string) error {
-	err := os.Remove(filepath.Join(dir, name))
-	if err == nil {
-		err = syncDir(dir)
-	}
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		v.failed(err)
-	}
-	return err
+	v.deletes.all.Go(func() {
+		v.deletes.turn.Lock()
+		defer v.deletes.turn.Unlock()
+		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			v.failed(err)
+		}
+	})
+	return nil
 }
 
 // OpenReader implements types.VFS.
@@ -80,6 +94,9 @@ type walFile struct{ *os.File }
 // Sync implements types.WritableFile: file and size have been synced when the file was
 // made.
 func (f walFile) Sync() error {
+	if mutant.On("nosync") {
+		return nil
+	}
 	for {
 		err := unix.Fdatasync(int(f.Fd()))
 		if err != unix.EINTR {

@@ -36,6 +36,7 @@ type walLog struct {
 	writing sync.Mutex // taken by the first write
 	wal     atomic.Pointer[wal.WAL]
 	broken  atomic.Pointer[error]
+	deletes walDeletes
 
 	reading sync.RWMutex // against closing
 	closed  bool
@@ -255,7 +256,9 @@ func (w *walLog) Close() error {
 		return nil
 	}
 	if l := w.wal.Load(); l != nil {
-		return l.Close() // and what names the segments
+		err := l.Close() // and what names the segments
+		w.deletes.all.Wait()
+		return err
 	}
 	w.closeSegments()
 	return w.meta.Close()

@@ -33,7 +33,7 @@ func (w *walLog) open() (*wal.WAL, error) {
 		return nil, err
 	}
 	l, err := wal.Open(w.dir,
-		wal.WithCodec(walCodec{}), wal.WithMetaStore(w.meta), wal.WithSegmentFiler(walFiler{segment.NewFiler(w.dir, walFiles{w.failed})}),
+		wal.WithCodec(walCodec{}), wal.WithMetaStore(w.meta), wal.WithSegmentFiler(walFiler{segment.NewFiler(w.dir, walFiles{w.failed, &w.deletes})}),
 		wal.WithSegmentSize(w.size), wal.WithLogger(hclog.NewNullLogger()))
 	if err != nil {
 		return nil, err
