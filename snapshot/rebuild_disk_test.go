@@ -191,3 +191,36 @@ func TestARebuildFindsDamage(t *testing.T) {
 		})
 	}
 }
+
+// The file that was replaced is cut off in steps once nobody reads it, unless somebody has a link to it.
+func TestAReplacedFileIsGivenBackUnlessItIsLinked(t *testing.T) {
+	dir := t.TempDir()
+	s := openTest(t, dir, Options{})
+	commit(t, s, 5, 100, manyRecords(100_000, 1000)...)
+	gone, err := os.Open(s.Path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer gone.Close()
+	rebuild(t, s, 6, 100, rec("a", "6", 200))
+	if st, err := gone.Stat(); err != nil || st.Size() > shrinkStep {
+		t.Errorf("of the old file %d bytes are left (%v)", st.Size(), err)
+	}
+
+	kept := filepath.Join(dir, "kept")
+	if err := os.Link(s.Path(), kept); err != nil {
+		t.Fatal(err)
+	}
+	want := contents(t, s)
+	rebuild(t, s, 7, 100, rec("b", "7", 200))
+	if err := CheckBolt(kept); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	if err := os.Rename(kept, s.Path()); err != nil {
+		t.Fatal(err)
+	}
+	if got := contents(t, openTest(t, dir, Options{})); len(got) != len(want) {
+		t.Errorf("the link has %d records, want %d", len(got), len(want))
+	}
+}
