@@ -60,6 +60,9 @@ func TestOthersElectWhenTheLeadersDiskHangs(t *testing.T) {
 		t.Fatalf("it stopped before raft.disk_stall was over: %v", err)
 	}
 	l.runFor(4 * time.Second)
+	if err := l.loopStuck(&lasting[int64]{is: l.newestStep()}); err == nil || !strings.Contains(err.Error(), "raft.disk_stall") {
+		t.Errorf("who looks at raft's loop sees %v", err)
+	}
 	eventually(t, "the node to stop", func() bool { return l.fatalReason() != nil })
 	if err := l.fatalReason().Error(); !strings.Contains(err, "raft.disk_stall") || !strings.Contains(err, l.logs.path) {
 		t.Errorf("the reason names neither key nor file: %s", err)

@@ -38,12 +38,17 @@ func (n *Node) watchFailures(w *writesUnderWay) {
 		return
 	}
 	if wait := w.look(n.disk, n.awake.ran.Load()); wait > n.cfg.DiskStall {
-		n.fatal(fmt.Errorf("the disk of %s has not finished a write for %s (raft.disk_stall is %s): start this node again when the disk answers", n.logs.path, wait.Round(time.Second), n.cfg.DiskStall))
+		n.fatal(n.unfinishedWrite(wait))
 		return
 	}
 	if r := n.raft.Load(); r != nil && r.State() == raft.Shutdown && !n.isStopping() {
 		n.fatal(fmt.Errorf("raft has stopped on %s", n.raftID))
 	}
+}
+
+// unfinishedWrite is the reason of a node whose disk hangs.
+func (n *Node) unfinishedWrite(wait time.Duration) error {
+	return fmt.Errorf("the disk of %s has not finished a write for %s (raft.disk_stall is %s): start this node again when the disk answers", n.logs.path, wait.Round(time.Second), n.cfg.DiskStall)
 }
 
 // writesUnderWay is the write and the truncation that wait for the disk, each by
@@ -132,6 +137,9 @@ func (n *Node) loopStuck(w *lasting[int64]) error {
 	wait := w.look(n.newestStep(), n.awake.ran.Load())
 	if wait <= n.cfg.DiskStall {
 		return nil
+	}
+	if n.disk.stalled(n.clock.Boot()) > n.cfg.DiskStall/2 { // it waits for that, whoever notices first
+		return n.unfinishedWrite(wait)
 	}
 	return fmt.Errorf("raft's main loop has not answered for %s", wait.Round(time.Second))
 }
