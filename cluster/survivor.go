@@ -38,7 +38,7 @@ func readSurvivor(dir string) (*survivor, error) {
 	if s.store, _, err = madeWith(dir); err != nil {
 		return nil, err
 	}
-	s.store = cmp.Or(s.store, StoreBolt)
+	s.store = cmp.Or(s.store, NewStore)
 	if s.RaftID, err = readIdentity(dir); err != nil {
 		return nil, err
 	}

@@ -73,7 +73,7 @@ func openWal(path string, readOnly bool) (*walLog, error) {
 		return nil, err
 	}
 	w := &walLog{dir: path, size: segmentSize}
-	w.meta = &walMeta{meta, path, w.failed}
+	w.meta = &walMeta{meta, path, w.failed, &w.deletes}
 	if err := w.read(); err != nil {
 		w.Close()
 		return nil, damagedLog(path, err)
@@ -255,10 +255,9 @@ func (w *walLog) Close() error {
 	if closed {
 		return nil
 	}
+	defer w.deletes.all.Wait()
 	if l := w.wal.Load(); l != nil {
-		err := l.Close() // and what names the segments
-		w.deletes.all.Wait()
-		return err
+		return l.Close() // and what names the segments
 	}
 	w.closeSegments()
 	return w.meta.Close()

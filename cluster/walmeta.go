@@ -9,6 +9,7 @@ import (
 
 	"github.com/hashicorp/raft-wal/segment"
 	"github.com/hashicorp/raft-wal/types"
+	"golang.org/x/sys/unix"
 
 	"limitd/snapshot"
 )
@@ -17,8 +18,9 @@ import (
 // without entries, so that both have checksums and a tally.
 type walMeta struct {
 	*boltLog
-	dir    string
-	failed func(error)
+	dir     string
+	failed  func(error)
+	deletes *walDeletes
 }
 
 var _ types.MetaStore = (*walMeta)(nil)
@@ -58,6 +60,10 @@ func (m *walMeta) commit(st types.PersistentState) error {
 		known, err := m.names(tail.ID)
 		if err == nil && !known {
 			err = makeSegment(path, int64(tail.SizeLimit))
+			if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) { // what is being removed may make room
+				m.deletes.all.Wait()
+				err = makeSegment(path, int64(tail.SizeLimit))
+			}
 		}
 		if err != nil {
 			return err

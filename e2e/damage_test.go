@@ -51,9 +51,13 @@ func damageUnderLoad(t *testing.T, store logStore) {
 	c.start(victim)
 	c.awaitDecides(victim)
 	tr.flows("after the copy")
+	victim.terminate()
+	damages := store.damages(t, readFiles(t, victim.data), old)
+	c.start(victim)
+	c.awaitDecides(victim)
 
 	outcomes := map[string]int{}
-	for i, d := range store.damages(t, old, old) {
+	for i, d := range damages {
 		if i%2 == 0 {
 			victim.terminate()
 		} else {

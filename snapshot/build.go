@@ -87,12 +87,15 @@ func (b *builder) end() error {
 	return err
 }
 
-// open syncs the file, in steps of which no other file waits, and opens it. Its transactions are not synced until settle.
-func (b *builder) open() (*bolt.DB, error) {
-	if err := b.s.disk.sync(b.path, b.f); err != nil {
-		return nil, err
-	}
+// sync syncs what was not yet.
+func (b *builder) sync() error {
+	err := b.s.disk.sync(b.path, b.f)
 	b.s.moved()
+	return err
+}
+
+// open opens the file, which is written and synced. Its transactions are not synced until settle.
+func (b *builder) open() (*bolt.DB, error) {
 	db, err := openBolt(b.path, b.s.mmap)
 	if err == nil {
 		db.NoSync, db.NoGrowSync = true, true

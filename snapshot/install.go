@@ -101,7 +101,10 @@ func (k *Sink) finish() error {
 	err := <-k.built
 	if err == nil {
 		Failpoint("install.built")
-		k.db, err = k.file.open() // while others may still write
+		err = k.file.sync() // while others may still write
+	}
+	if err == nil {
+		k.db, err = k.file.open()
 	}
 	if err != nil {
 		k.discard()

@@ -36,18 +36,22 @@ func (s *Store) rebuild(m *fileMeta, r *runs) error {
 	var db *bolt.DB
 	if err = b.fill(f, r); err == nil {
 		Failpoint("rebuild.built")
-		db, err = b.open() // while receipts may still be written
+		err = b.sync() // while receipts may still be written
+	}
+	if err = s.distrust(err); err == nil {
+		db, err = b.open()
 	}
 	renamed := false
 	if err == nil {
 		s.writing.Lock()
 		renamed, err = s.adoptBuilt("rebuild", path, db, m)
 		s.writing.Unlock()
+		err = s.distrust(err)
 	}
 	if !renamed {
 		b.discard(db)
 	}
-	return s.distrust(err)
+	return err
 }
 
 // fill writes the records of the file before, and those of the runs over them.

@@ -54,6 +54,29 @@ func TestARebuildSyncsBeforeItRenames(t *testing.T) {
 	}
 }
 
+// A directory whose sync failed may name the old file yet, when the power is back.
+func TestAReplacedFileIsKeptIfTheDirectoryIsNotSynced(t *testing.T) {
+	s := openTest(t, t.TempDir(), Options{})
+	commit(t, s, 5, 100, manyRecords(100_000, 1000)...)
+	old, err := os.Open(s.Path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer old.Close()
+	was, err := old.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.disk.syncDir = func(string) error { return syscall.EIO }
+	if err := addAndCommit(s, 6, 100, []Record{rec("a", "6", 200)}); !errors.Is(err, syscall.EIO) {
+		t.Fatal(err)
+	}
+	s.Close()
+	if st, err := old.Stat(); err != nil || st.Size() != was.Size() {
+		t.Errorf("it has %d bytes of %d (%v)", st.Size(), was.Size(), err)
+	}
+}
+
 // A disk that fails leaves the snapshot of before, and is not trusted again; one that is full is, when it has room. What was handed over
 // can be had again.
 func TestADiskThatFailsDuringARebuild(t *testing.T) {
@@ -202,7 +225,21 @@ func TestAReplacedFileIsGivenBackUnlessItIsLinked(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer gone.Close()
+	was, err := gone.Stat()
+	if err != nil || was.Size() <= shrinkStep {
+		t.Fatal(was.Size(), err)
+	}
+	r, err := s.open()
+	if err != nil {
+		t.Fatal(err)
+	}
 	rebuild(t, s, 6, 100, rec("a", "6", 200))
+	read := 0
+	if err := r.Each(func(Record) error { read++; return nil }); err != nil || read != 100_000 {
+		t.Errorf("a reader of the old file got %d records: %v", read, err)
+	}
+	r.Close()
+	s.shrinking.Wait()
 	if st, err := gone.Stat(); err != nil || st.Size() > shrinkStep {
 		t.Errorf("of the old file %d bytes are left (%v)", st.Size(), err)
 	}

@@ -109,8 +109,8 @@ func (k *Sink) Added(fn func(name []byte) error) error {
 }
 
 // Commit is how FSMSnapshot.Persist writes a local snapshot: the records that changed since the last one, beside those that Add has
-// taken, and the header, which the newest receipt and note join. Without Add that is one synced transaction, unless it would take too
-// much memory; else it is a new file, built beside and renamed over the old one. Records in name order are written fastest; of two
+// taken, and the header, which the newest receipt and note join. Without Add that is one synced transaction, unless that
+// would take too much memory or too long; else it is a new file, built beside and renamed over the old one. Records in name order are written fastest; of two
 // with one name the later counts. A record that is not alive at h.T is removed. Deleted with the empty name removes every record, and
 // with the one byte of a namespace every record of it; later records of the slice are written after that. With Add, such a record
 // removes what earlier snapshots wrote.

@@ -4,9 +4,9 @@
 // snapshot.db, which holds the state as it was at one index of that log. [Store] implements [raft.SnapshotStore] over that file.
 //
 // A local snapshot costs what changed, not what exists: the state machine hands the changed records to [Sink.Commit], which writes
-// them, the deletions and the new meta data in one synced transaction. If those would touch so many pages that the transaction took
-// hundreds of megabytes, they are handed over in portions ([Sink.Add]), merged with the records of the file into a new one beside it,
-// and that is synced and renamed over it. The file goes from one snapshot to the next, never through anything between. A snapshot that
+// them, the deletions and the new meta data in one synced transaction. If that would take longer than writing the whole file anew, or
+// hundreds of megabytes for the pages that it touches, they are merged with the records of the file into a new one beside it, which is
+// synced and renamed over it; if they are too many for the memory, they are handed over in portions ([Sink.Add]). The file goes from one snapshot to the next, never through anything between. A snapshot that
 // the leader sends arrives as a stream, is built beside the file, verified, synced, and renamed over it. What is older than what the
 // node already has is refused before the rename.
 //

@@ -60,6 +60,8 @@ type Store struct {
 	saving  sync.Mutex // one SaveTo at a time
 	// building is held while a local snapshot builds a new file, which takes turn before and writing at its end.
 	building sync.Mutex
+	// shrinking are the files that are being given back.
+	shrinking sync.WaitGroup
 
 	mu         sync.Mutex // for what is below; never held during I/O
 	o          Options
@@ -204,6 +206,7 @@ func (s *Store) Close() error {
 	s.writing.Lock() // a transaction in progress
 	defer s.writing.Unlock()
 	err := s.unref(s.cur)
+	s.shrinking.Wait()
 	return errors.Join(err, s.lock.Close())
 }
 
@@ -259,7 +262,7 @@ func (s *Store) unref(f *file) error {
 	}
 	err := f.db.Close()
 	if f.gone != nil {
-		s.shrink(f.gone)
+		s.shrinking.Go(func() { s.shrink(f.gone) })
 	}
 	return err
 }
@@ -271,9 +274,9 @@ const shrinkStep = 4 << 20
 func (s *Store) shrink(f *os.File) {
 	var st unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &st); err == nil && st.Nlink == 0 { // else somebody made a link to it
-		for size := st.Size - shrinkStep; size > 0 && f.Truncate(size) == nil; size -= shrinkStep {
+		for size := st.Size - shrinkStep; size > 0 && s.stopped() == nil && f.Truncate(size) == nil; size -= shrinkStep {
 			s.moved()
 		}
 	}
-	_ = f.Close() // what is left goes now, whatever failed
+	_ = f.Close() // what is left goes now
 }

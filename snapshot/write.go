@@ -69,13 +69,13 @@ func (s *Store) adoptBuilt(point, path string, db *bolt.DB, m *fileMeta) (rename
 	}
 	s.moved()
 	Failpoint(point + ".synced")
-	gone, err := os.OpenFile(s.Path(), os.O_RDWR, 0)
-	if err != nil {
-		return false, err
-	}
+	gone, _ := os.OpenFile(s.Path(), os.O_RDWR, 0) // to shrink it; if it cannot be had, it goes at once
 	renamed, err = adopt(s.disk, s.dir, path, point)
+	if err != nil {
+		gone.Close() // the disk may have the old file yet
+		gone = nil
+	}
 	if !renamed {
-		gone.Close()
 		return false, err
 	}
 	if err != nil {

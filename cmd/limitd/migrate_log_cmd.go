@@ -23,7 +23,8 @@ func newMigrateLog() *cobra.Command {
 		Short: "Give the log of a stopped node to the other log store",
 		Long: `Give the log of a stopped node, and its terms and votes, to another log store:
 bolt (one file, raft.db) or wal (segments in a directory, raft.wal). A node
-takes the one that its directory has, unless raft.log_store says another.
+takes the one that its directory has; if raft.log_store says another, it does
+not start.
 
 The copy is compared with the old log entry by entry before it takes its place,
 and the old one is removed after that. When it was interrupted, run it again.
