@@ -109,8 +109,8 @@ bench-peers:
 	cd bench/peers && $(GO) run $(STATICCHECK) ./...
 	$(GO) -C bench/peers test ./...
 
-# All rows, into bench/RESULTS.md and plots beside it: about half an hour, on an otherwise idle machine.
-# Loads of a quarter of their length, but for what is a matter of time; BENCHSCALE=1 takes an hour and a half.
+# All rows, into bench/RESULTS.md and plots beside it: about twenty minutes, on an otherwise idle machine. The loads are a quarter as
+# long as those of single rows, where that is enough; BENCHSCALE=1 for all of their length.
 BENCHSCALE ?= 0.25
 bench: bench-peers
 	$(GO) run ./bench/run -rows all -scale $(BENCHSCALE) -kills 5 -results bench/RESULTS.md
