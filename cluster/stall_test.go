@@ -44,11 +44,15 @@ func TestOthersElectWhenTheLeadersDiskHangs(t *testing.T) {
 	c, disks := startBreakableCluster(t, func(cfg *Config) { cfg.DiskStall = 3 * time.Second })
 	l := c.leader()
 	put(t, l, "before")
+	turn, err := l.Begin() // before the disk hangs: else a tick may have the turn
+	if err != nil {
+		t.Fatal(err)
+	}
 	release := disks[l].holdWrites()
 	defer release()
 	outcome := make(chan fsm.Outcome, 1)
 	go func() {
-		_, o := tryPut(l, "stuck")
+		_, o := l.Commit(putEntry(turn, "stuck"))
 		outcome <- o
 	}()
 	next := c.leader(l)
