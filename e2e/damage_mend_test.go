@@ -54,7 +54,9 @@ func (c *cluster) joinAs(nd *node, through *node, flags ...string) {
 // waits for the refusal.
 func (c *cluster) ruin(t *testing.T, nodes ...*node) {
 	t.Helper()
-	d := damage{newestSegment, "cut in the middle", func(now, _ []byte) []byte { return now[:used(now)/2] }, true}
+	d := damage{logFile, "a page of logs zero", func(now, _ []byte) []byte {
+		return zeroed(now, pagesOf(t, now, "logs")[0])
+	}, true}
 	for _, nd := range nodes {
 		d.on(t, nd.data, nil)
 		c.start(nd)

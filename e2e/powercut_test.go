@@ -47,13 +47,13 @@ func TestPowerCutOfAllNodesKeepsEveryAnsweredAdmission(t *testing.T) {
 	powerCuts(t, "")
 }
 
-// TestPowerCutOfAllNodesWithBolt is the same with the other log store.
-func TestPowerCutOfAllNodesWithBolt(t *testing.T) {
+// TestPowerCutOfAllNodesThatKeepAWal is the same with the other log store.
+func TestPowerCutOfAllNodesThatKeepAWal(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("NOT TESTED in the short form: the default log store is")
 	}
-	powerCuts(t, withBolt)
+	powerCuts(t, withWal)
 }
 
 func powerCuts(t *testing.T, settings string) {
