@@ -96,13 +96,13 @@ func (c *calendar) reached(local int64) int64 {
 		_, east := at.Zone()
 		first := max(at.Unix(), local-int64(east))
 		_, end := at.ZoneBounds()
-		if end.IsZero() || first < end.Unix() {
-			return first * int64(time.Second)
-		}
-		if !end.After(at) {
+		if !end.IsZero() && !end.After(at) {
 			// From 2038 on, ZoneBounds takes every year for one of 365 days, so on the last
 			// day of leap years its end is behind. No zone changes its clocks on that day.
 			end = at.Add(time.Hour)
+		}
+		if end.IsZero() || first < end.Unix() {
+			return first * int64(time.Second)
 		}
 		at = end
 	}
