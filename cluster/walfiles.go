@@ -19,6 +19,7 @@ import (
 type walFiles struct {
 	failed  func(error)
 	deletes *walDeletes
+	filled  func(end int64) // after a write
 }
 
 // walDeletes are the removals of segments that go on beside the writes, one after the other: each takes some milliseconds,
@@ -68,28 +69,42 @@ func (walFiles) OpenReader(dir, name string) (types.ReadableFile, error) {
 }
 
 // OpenWriter implements types.VFS.
-func (walFiles) OpenWriter(dir, name string) (types.WritableFile, error) {
+func (v walFiles) OpenWriter(dir, name string) (types.WritableFile, error) {
 	f, err := os.OpenFile(filepath.Join(dir, name), os.O_RDWR, 0)
 	if err != nil {
 		return nil, err
 	}
-	return walFile{f}, nil
+	return walFile{f, v.filled}, nil
 }
 
 // walFiler makes segments with our codec: raft-wal notes its own for all, and then would
-// not open them again.
-type walFiler struct{ *segment.Filer }
+// not open them again. And it takes them as long as they were made.
+type walFiler struct {
+	*segment.Filer
+	meta *walMeta
+}
 
 var _ types.SegmentFiler = walFiler{}
 
 // Create implements types.SegmentFiler.
 func (f walFiler) Create(info types.SegmentInfo) (types.SegmentWriter, error) {
-	info.Codec = walCodecID
-	return f.Filer.Create(info)
+	return f.Filer.Create(f.meta.asMade(info))
 }
 
 // walFile is a segment that is written.
-type walFile struct{ *os.File }
+type walFile struct {
+	*os.File
+	filled func(end int64)
+}
+
+// WriteAt implements types.WritableFile.
+func (f walFile) WriteAt(b []byte, at int64) (int, error) {
+	n, err := f.File.WriteAt(b, at)
+	if f.filled != nil {
+		f.filled(at + int64(n))
+	}
+	return n, err
+}
 
 // Sync implements types.WritableFile: file and size have been synced when the file was
 // made.
@@ -110,23 +125,4 @@ func wrapSync(path string, err error) error {
 		return nil
 	}
 	return fmt.Errorf("sync %s: %w", path, err)
-}
-
-// makeSegment makes the file of a segment, zeros as far as it is to grow, and synced: a
-// segment that the meta data names and that is not there, or shorter, was lost.
-func makeSegment(path string, size int64) error {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	if err = unix.Fallocate(int(f.Fd()), 0, 0, size); errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS) {
-		err = f.Truncate(size)
-	}
-	if err != nil {
-		err = fmt.Errorf("make %s: %w", path, err)
-	}
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(path))
 }

@@ -37,6 +37,7 @@ type walLog struct {
 	wal     atomic.Pointer[wal.WAL]
 	broken  atomic.Pointer[error]
 	deletes walDeletes
+	spare   walSpare
 
 	reading sync.RWMutex // against closing
 	closed  bool
@@ -73,7 +74,8 @@ func openWal(path string, readOnly bool) (*walLog, error) {
 		return nil, err
 	}
 	w := &walLog{dir: path, size: segmentSize}
-	w.meta = &walMeta{meta, path, w.failed, &w.deletes}
+	w.spare.dir = path
+	w.meta = &walMeta{boltLog: meta, dir: path, failed: w.failed, deletes: &w.deletes, spare: &w.spare}
 	if err := w.read(); err != nil {
 		w.Close()
 		return nil, damagedLog(path, err)
@@ -256,6 +258,7 @@ func (w *walLog) Close() error {
 		return nil
 	}
 	defer w.deletes.all.Wait()
+	defer w.spare.close()
 	if l := w.wal.Load(); l != nil {
 		return l.Close() // and what names the segments
 	}

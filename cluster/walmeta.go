@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 
 	"github.com/hashicorp/raft-wal/segment"
 	"github.com/hashicorp/raft-wal/types"
@@ -21,6 +22,8 @@ type walMeta struct {
 	dir     string
 	failed  func(error)
 	deletes *walDeletes
+	spare   *walSpare
+	made    types.SegmentInfo // the last one whose file was made
 }
 
 var _ types.MetaStore = (*walMeta)(nil)
@@ -59,11 +62,8 @@ func (m *walMeta) commit(st types.PersistentState) error {
 		path := filepath.Join(m.dir, segment.FileName(tail))
 		known, err := m.names(tail.ID)
 		if err == nil && !known {
-			err = makeSegment(path, int64(tail.SizeLimit))
-			if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) { // what is being removed may make room
-				m.deletes.all.Wait()
-				err = makeSegment(path, int64(tail.SizeLimit))
-			}
+			tail.SizeLimit, err = m.makeSegment(path, tail.SizeLimit)
+			m.made = tail
 		}
 		if err != nil {
 			return err
@@ -72,13 +72,52 @@ func (m *walMeta) commit(st types.PersistentState) error {
 	}
 	st.Segments = slices.Clone(st.Segments)
 	for i := range st.Segments {
-		st.Segments[i].Codec = walCodecID
+		st.Segments[i] = m.asMade(st.Segments[i])
 	}
 	b, err := json.Marshal(st)
 	if err != nil {
 		return err
 	}
 	return m.Set(segmentsKey, sealValue(segmentsKey, b))
+}
+
+// makeSegment makes the file of a segment, zeros as far as it is to grow, and synced: a
+// segment that the meta data names and that is not there, or shorter, was lost. It says
+// how long that is: size, or less while no spare file is ready.
+func (m *walMeta) makeSegment(path string, size uint32) (uint32, error) {
+	if m.spare.take(path) {
+		return size, syncDir(m.dir)
+	}
+	small := min(size, firstSegment)
+	err := zeroFile(path, int64(small), new(atomic.Bool))
+	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) { // what is being removed may make room
+		m.deletes.all.Wait()
+		err = zeroFile(path, int64(small), new(atomic.Bool))
+	}
+	if err != nil {
+		os.Remove(path)
+		return 0, err
+	}
+	return small, syncDir(m.dir)
+}
+
+// asMade is a segment as its file was made.
+func (m *walMeta) asMade(s types.SegmentInfo) types.SegmentInfo {
+	s.Codec = walCodecID
+	if s.ID == m.made.ID && s.BaseIndex == m.made.BaseIndex {
+		s.SizeLimit = m.made.SizeLimit
+	}
+	return s
+}
+
+// filled has a spare file made when half of the newest segment is written, or of a small one a little: where next
+// to nothing is written none is needed.
+func (m *walMeta) filled(size int) func(end int64) {
+	return func(end int64) {
+		if limit := int64(m.made.SizeLimit); end >= limit/16 && limit-end <= int64(size)/2 {
+			m.spare.want(int64(size))
+		}
+	}
 }
 
 // names says that the file names the segment.

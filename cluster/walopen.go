@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -29,11 +30,14 @@ func (w *walLog) open() (*wal.WAL, error) {
 	if l := w.wal.Load(); l != nil {
 		return l, nil
 	}
+	if err := os.Remove(filepath.Join(w.dir, walSpareName)); err != nil && !errors.Is(err, os.ErrNotExist) { // of an earlier process
+		return nil, err
+	}
 	if err := w.sealTail(); err != nil {
 		return nil, err
 	}
 	l, err := wal.Open(w.dir,
-		wal.WithCodec(walCodec{}), wal.WithMetaStore(w.meta), wal.WithSegmentFiler(walFiler{segment.NewFiler(w.dir, walFiles{w.failed, &w.deletes})}),
+		wal.WithCodec(walCodec{}), wal.WithMetaStore(w.meta), wal.WithSegmentFiler(walFiler{segment.NewFiler(w.dir, walFiles{w.failed, &w.deletes, w.meta.filled(w.size)}), w.meta}),
 		wal.WithSegmentSize(w.size), wal.WithLogger(hclog.NewNullLogger()))
 	if err != nil {
 		return nil, err
@@ -59,7 +63,7 @@ func (w *walLog) sealTail() error {
 	if err != nil {
 		return err
 	}
-	file := walFile{f}
+	file := walFile{File: f}
 	defer file.Close()
 	if tail.rest > tail.end {
 		if err := file.clear(tail.end, tail.rest); err != nil {
