@@ -12,7 +12,7 @@ GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 # The packages with crash points, which only the tag compiles in.
 FAILPOINTS = $$(grep -rl --include='*.go' '^//go:build failpoint' . | xargs -n1 dirname | sort -u)
 
-.PHONY: run build test ci lint fuzz failpoint nextformat wal mutants e2e churn sim jepsen selftest soak bench-smoke bench-peers bench profile clients clients-ci
+.PHONY: run build test ci lint fuzz failpoint nextformat bolt mutants e2e churn sim jepsen selftest soak bench-smoke bench-peers bench profile clients clients-ci
 
 # Three nodes on this machine, until Ctrl-C.
 run: build
@@ -30,7 +30,7 @@ test:
 	$(GO) test -race -short -count=1 -timeout 10m -parallel 4 ./e2e
 
 # What is too long for `make test`.
-ci: lint failpoint nextformat wal mutants fuzz jepsen e2e clients-ci
+ci: lint failpoint nextformat bolt mutants fuzz jepsen e2e clients-ci
 	$(MAKE) churn CHURN=1m
 
 lint:
@@ -51,9 +51,9 @@ lint:
 failpoint:
 	$(GO) test -tags failpoint -run 'Crash|Failpoint' $(FAILPOINTS)
 
-# The tests of a node with the other log store.
-wal:
-	LIMITD_TEST_LOG_STORE=wal $(GO) test ./cluster
+# The tests of a node with the other log store, bolt.
+bolt:
+	LIMITD_TEST_LOG_STORE=bolt $(GO) test ./cluster
 
 # The build whose formats are those that the next release might have.
 nextformat:

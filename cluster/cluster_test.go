@@ -130,7 +130,7 @@ func (c *testCluster) add(cfg Config) *testNode {
 
 // testStore is the log store of tests that do not choose one: the default, or what the
 // environment says, so that all of them can be run with each.
-func testStore() string { return cmp.Or(os.Getenv("LIMITD_TEST_LOG_STORE"), StoreBolt) }
+func testStore() string { return cmp.Or(os.Getenv("LIMITD_TEST_LOG_STORE"), NewStore) }
 
 func startTestCluster(t testing.TB, n int, change ...func(*Config)) *testCluster {
 	t.Helper()

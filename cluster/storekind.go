@@ -23,7 +23,7 @@ const (
 )
 
 // NewStore keeps the log of a data directory that is made new, unless another one is asked for.
-const NewStore = StoreBolt
+const NewStore = StoreWal
 
 // LogStores are the values of Config.LogStore, beside the empty one.
 var LogStores = []string{StoreBolt, StoreWal}

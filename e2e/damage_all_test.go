@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -13,16 +14,21 @@ const narrow = 40 // a limit that is reached
 // forgotten nothing, and where no majority does, nothing is admitted.
 func TestDamageOfAllNodes(t *testing.T) {
 	t.Parallel()
-	for how, stop := range map[string]func(*process){"stopped": (*process).terminate, "killed": (*process).kill} {
-		t.Run(how, func(t *testing.T) {
-			t.Parallel()
-			damageAllNodes(t, stop)
-		})
+	for name, store := range logStores {
+		for how, stop := range map[string]func(*process){"stopped": (*process).terminate, "killed": (*process).kill} {
+			t.Run(name+" "+how, func(t *testing.T) {
+				t.Parallel()
+				if testing.Short() && store.settings != "" {
+					t.Skip("NOT TESTED in the short form: the default log store is")
+				}
+				damageAllNodes(t, store, stop)
+			})
+		}
 	}
 }
 
-func damageAllNodes(t *testing.T, stop func(*process)) {
-	c := newCluster(t, 3, "[raft]\nheartbeat = \"400ms\"\nelection = \"400ms\"\nlease = \"400ms\"") // there will be many elections
+func damageAllNodes(t *testing.T, store logStore, stop func(*process)) {
+	c := newCluster(t, 3, cmp.Or(store.settings, "[raft]\n")+"heartbeat = \"400ms\"\nelection = \"400ms\"\nlease = \"400ms\"") // there will be many elections
 	c.startAll()
 	tr := startTraffic(t, 1, func(r *rand.Rand) (string, int64) {
 		if r.IntN(2) == 0 {
@@ -59,7 +65,10 @@ func damageAllNodes(t *testing.T, stop func(*process)) {
 	}
 
 	outcomes := map[string]int{}
-	for _, d := range someDamages(t, 1, 2) {
+	for i, d := range store.damages(t, whole[c.nodes[0]], old[c.nodes[0]]) { // their files have the same names
+		if testing.Short() && i%4 > 0 {
+			continue
+		}
 		for _, nd := range c.nodes {
 			whole[nd].write(t, nd.data)
 			d.on(t, nd.data, old[nd])

@@ -54,9 +54,7 @@ func (c *cluster) joinAs(nd *node, through *node, flags ...string) {
 // waits for the refusal.
 func (c *cluster) ruin(t *testing.T, nodes ...*node) {
 	t.Helper()
-	d := damage{logFile, "a page of logs zero", func(now, _ []byte) []byte {
-		return zeroed(now, pagesOf(t, now, "logs")[0])
-	}, true}
+	d := damage{newestSegment, "cut in the middle", func(now, _ []byte) []byte { return now[:used(now)/2] }, true}
 	for _, nd := range nodes {
 		d.on(t, nd.data, nil)
 		c.start(nd)

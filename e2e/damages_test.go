@@ -15,11 +15,11 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// The files of a node. The log and the stable store (terms, votes) are two buckets
-// of raft.db; or, with the other log store, lie in raft.wal: meta.db, and the segments.
+// The files of a node. The log and the stable store (terms, votes) lie in raft.wal, meta.db
+// and the segments; or, with the other log store, are two buckets of raft.db.
 const (
-	logFile      = "raft.db"
 	walDir       = "raft.wal"
+	logFile      = "raft.db"
 	snapshotFile = "snapshot.db"
 	identity     = "identity"
 )
@@ -101,15 +101,18 @@ func (d damage) on(t testing.TB, dir string, old files) {
 	if d.of == nil {
 		maps.DeleteFunc(fs, func(name string, _ []byte) bool { return filepath.Dir(name) == d.file })
 		maps.Copy(fs, old.in(d.file))
-	} else if b := d.of(fs[d.file], old[d.file]); b == nil {
-		delete(fs, d.file)
 	} else {
-		fs[d.file] = b
+		name := fs.named(d.file)
+		if b := d.of(fs[name], old[name]); b == nil {
+			delete(fs, name)
+		} else {
+			fs[name] = b
+		}
 	}
 	fs.write(t, dir)
 }
 
-// damages are all kinds on all files; those at a chosen place are made n times.
+// damages are all kinds on all files of a node with bolt; those at a chosen place are made n times.
 func damages(t testing.TB, n int) []damage {
 	var all []damage
 	for _, file := range []string{logFile, snapshotFile, identity} {

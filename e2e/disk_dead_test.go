@@ -57,7 +57,7 @@ func TestDiskThatDoesNotComeBackEndsTheNode(t *testing.T) {
 	<-leaderOver
 	thawLeader()
 	for _, nd := range []*node{follower, leader} {
-		stopsItself(t, nd, "raft.disk_stall", "raft.db")
+		stopsItself(t, nd, "raft.disk_stall", walDir)
 	}
 	c.startAll()
 	beside.flows("through the nodes whose disks had stalled")

@@ -21,13 +21,17 @@ func (c *cluster) victims() map[string]func() *node {
 func TestOneFailedSyncStopsTheNode(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, 3)
-	for _, file := range []string{"raft.db", "snapshot.db"} {
+	for _, file := range []string{walDir, snapshotFile} {
 		for who, pick := range c.victims() {
 			t.Run(file+" of the "+who, func(t *testing.T) {
 				victim := pick()
 				tr := startTraffic(t, 2, keysOf(file+":"+who), c.others(victim)...)
-				inject(t, victim, file, "fdatasync:error=EIO:when=1")
-				if file == "snapshot.db" {
+				written := file
+				if file == walDir {
+					written = victim.log(t)
+				}
+				inject(t, victim, written, "fdatasync:error=EIO:when=1")
+				if file == snapshotFile {
 					victim.r.Do(context.Background(), "RL.SNAPSHOT", "SAVE") // its answer may get lost with the node
 				}
 				stopsItself(t, victim, file, "input/output error", "dmesg")
@@ -52,8 +56,8 @@ func TestLogWithoutRoomStopsTheNode(t *testing.T) {
 		t.Run(who, func(t *testing.T) {
 			victim := pick()
 			tr := startTraffic(t, 2, keysOf(who), c.others(victim)...)
-			inject(t, victim, "raft.db", "pwrite64:error=ENOSPC")
-			stopsItself(t, victim, "raft.db", "no space left on device", "free space there")
+			inject(t, victim, victim.log(t), "pwrite64:error=ENOSPC")
+			stopsItself(t, victim, walDir, "no space left on device", "free space there")
 			tr.flows("without the node whose disk is full")
 			c.start(victim)
 			c.awaitDecides(victim)
@@ -66,7 +70,7 @@ func TestLogWithoutRoomStopsTheNode(t *testing.T) {
 		tr := startTraffic(t, 2, keysOf("all"), c.nodes...)
 		var undo []func()
 		for _, nd := range c.nodes {
-			undo = append(undo, inject(t, nd, "raft.db", "pwrite64:error=ENOSPC"))
+			undo = append(undo, inject(t, nd, nd.log(t), "pwrite64:error=ENOSPC"))
 		}
 		stopped := func() (stopped []*node) {
 			for _, nd := range c.nodes {
@@ -78,14 +82,14 @@ func TestLogWithoutRoomStopsTheNode(t *testing.T) {
 		}
 		eventually(t, 20*time.Second, "the majority to stop", func() bool { return len(stopped()) >= 2 }) // the last one has nothing to write
 		for _, nd := range stopped() {
-			stopsItself(t, nd, "raft.db", "no space left on device", "free space there")
+			stopsItself(t, nd, walDir, "no space left on device", "free space there")
 		}
 		for _, f := range undo {
 			f()
 		}
 		for _, nd := range c.nodes { // the last one may be on its way out
 			if nd.running() && strings.Contains(nd.out.String(), "the node stops") {
-				stopsItself(t, nd, "raft.db", "no space left on device", "free space there")
+				stopsItself(t, nd, walDir, "no space left on device", "free space there")
 			}
 			if nd.running() {
 				nd.kill()
@@ -106,7 +110,7 @@ func TestSnapshotWithoutRoomStopsNothing(t *testing.T) {
 		t.Run(who, func(t *testing.T) {
 			victim := pick()
 			tr := startTraffic(t, 2, keysOf(who), c.nodes...)
-			undo := inject(t, victim, "snapshot.db", "pwrite64:error=ENOSPC")
+			undo := inject(t, victim, snapshotFile, "pwrite64:error=ENOSPC")
 			save := func() error { return victim.r.Do(context.Background(), "RL.SNAPSHOT", "SAVE").Err() }
 			if err := save(); err == nil || !strings.Contains(err.Error(), "snapshot.db: no space left on device") {
 				t.Errorf("a snapshot on a full disk: %v", err)

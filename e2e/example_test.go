@@ -43,7 +43,7 @@ func TestExampleConfigurationRuns(t *testing.T) {
 		if r := nd.r.mustThrottle("user:42", 15, 16, 86400, 1); r[0] != 0 || r[2] != int64(15-i) {
 			t.Errorf("%s: %v", nd.id, r)
 		}
-		if _, err := os.Stat(filepath.Join(c.dir, "limitd-data", nd.id, "raft.db")); err != nil {
+		if _, err := os.Stat(filepath.Join(c.dir, "limitd-data", nd.id, walDir)); err != nil {
 			t.Errorf("the data of %s are not where the example says: %v", nd.id, err)
 		}
 	}

@@ -17,7 +17,7 @@ const (
 // node is back when there is room and it is started again.
 func TestFullDiskOfAFollowerStopsItAlone(t *testing.T) {
 	t.Parallel()
-	c, disks := newClusterOnDisks(t, 3, floorSetting)
+	c, disks := newClusterOnDisks(t, 3, withBolt+floorSetting) // a wal has room ahead, and goes on
 	c.startAll()
 	leader := c.leader()
 	term := leader.r.info()["raft_term"]
@@ -27,7 +27,7 @@ func TestFullDiskOfAFollowerStopsItAlone(t *testing.T) {
 	eventually(t, 10*time.Second, full.id+" says that its disk is low", func() bool { return full.r.info()["disk_low"] == "1" })
 	tr.flows("while one follower has little disk left")
 	disks[full].fill(0)
-	stopsItself(t, full, "raft.db", "no space left on device", "free space there")
+	stopsItself(t, full, logFile, "no space left on device", "free space there")
 	tr.flows("without the node whose disk is full")
 	c.start(full) // too early
 	full.wait(20 * time.Second)

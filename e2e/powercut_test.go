@@ -47,13 +47,13 @@ func TestPowerCutOfAllNodesKeepsEveryAnsweredAdmission(t *testing.T) {
 	powerCuts(t, "")
 }
 
-// TestPowerCutOfAllNodesThatKeepAWal is the same with the other log store.
-func TestPowerCutOfAllNodesThatKeepAWal(t *testing.T) {
+// TestPowerCutOfAllNodesWithBolt is the same with the other log store.
+func TestPowerCutOfAllNodesWithBolt(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("NOT TESTED in the short form: the default log store is")
 	}
-	powerCuts(t, withWal)
+	powerCuts(t, withBolt)
 }
 
 func powerCuts(t *testing.T, settings string) {

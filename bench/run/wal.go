@@ -8,11 +8,11 @@ import (
 	"limitd/proc/nodes"
 )
 
-// walAdmitted compares the load of the row admitted on nodes with the other log store,
-// and on the nodes of all rows.
+// walAdmitted compares the load of the row admitted on the nodes of all rows, and on
+// nodes with the other log store.
 func walAdmitted(ctx context.Context, e *env) (res *result, err error) {
 	e.filled = false
-	c, err := nodes.New(nodes.Config{Dir: filepath.Join(e.dir, "wal"), Program: e.cluster.Program, Settings: "[raft]\nlog_store = \"wal\"\n\n"})
+	c, err := nodes.New(nodes.Config{Dir: filepath.Join(e.dir, "bolt"), Program: e.cluster.Program, Settings: "[raft]\nlog_store = \"bolt\"\n\n"})
 	if err != nil {
 		return nil, err
 	}
@@ -24,15 +24,15 @@ func walAdmitted(ctx context.Context, e *env) (res *result, err error) {
 	if err := r.prepare(ctx, e); err != nil {
 		return nil, err
 	}
-	wal := &env{cluster: c, baseline: e.baseline, scale: e.scale}
+	other := &env{cluster: c, baseline: e.baseline, scale: e.scale}
 	l := benchmark{e.scaled(r.ours), r.keys, append(words("CL.THROTTLE key:__rand_int__"), words(r.args)...)}
-	res = &result{name: `admitted with raft.log_store = "wal" / with bolt`, unit: "calls/s", ratio: true, free: true, other: "bolt"}
+	res = &result{name: `admitted with raft.log_store = "wal", the default / with "bolt"`, unit: "calls/s", ratio: true, free: true, other: "bolt"}
 	for range e.rounds {
-		mine, err := r.run(ctx, wal, l)
+		mine, err := r.run(ctx, e, l)
 		if err != nil {
 			return nil, err
 		}
-		bolt, err := r.run(ctx, e, l)
+		bolt, err := r.run(ctx, other, l)
 		if err != nil {
 			return nil, err
 		}

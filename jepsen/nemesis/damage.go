@@ -62,7 +62,7 @@ func damaging(how string) func(context.Context, *Env) error {
 // ofStore is what a node keeps its log in, if file is raft.db and it has another store:
 // the file that names the segments, or one of them.
 func ofStore(data, file string, seed uint64) string {
-	names, _ := filepath.Glob(filepath.Join(data, "raft.wal", "*"))
+	names, _ := filepath.Glob(filepath.Join(data, "raft.wal", "*.*")) // and not the spare segment
 	if file != "raft.db" || len(names) == 0 {
 		return file
 	}

@@ -61,7 +61,7 @@ func heads(dir string) (map[string]head, error) {
 		if errors.Is(err, os.ErrNotExist) && path != dir {
 			return nil
 		}
-		if err != nil || e.IsDir() {
+		if err != nil || e.IsDir() || e.Name() == spare {
 			return err
 		}
 		name, err := filepath.Rel(dir, path)
@@ -91,7 +91,10 @@ func heads(dir string) (map[string]head, error) {
 	})
 }
 
-const segment = ".wal" // of the log: made in its length, and written from its beginning on
+const (
+	segment = ".wal"  // of the log: made in its length, and written from its beginning on
+	spare   = "spare" // zeros, for the next segment: a start removes it
+)
 
 // written is what a segment has before the first page of zeros.
 func written(f io.ReaderAt) (b []byte, err error) {
