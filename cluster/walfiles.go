@@ -19,7 +19,7 @@ import (
 type walFiles struct {
 	failed  func(error)
 	deletes *walDeletes
-	filled  func(end int64) // after a write
+	spare   *walSpare
 }
 
 // walDeletes are the removals of segments that go on beside the writes, one after the other: each takes some milliseconds,
@@ -74,7 +74,7 @@ func (v walFiles) OpenWriter(dir, name string) (types.WritableFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	return walFile{f, v.filled}, nil
+	return walFile{f, v.spare}, nil
 }
 
 // walFiler makes segments with our codec: raft-wal notes its own for all, and then would
@@ -94,14 +94,14 @@ func (f walFiler) Create(info types.SegmentInfo) (types.SegmentWriter, error) {
 // walFile is a segment that is written.
 type walFile struct {
 	*os.File
-	filled func(end int64)
+	spare *walSpare // nil: none
 }
 
 // WriteAt implements types.WritableFile.
 func (f walFile) WriteAt(b []byte, at int64) (int, error) {
 	n, err := f.File.WriteAt(b, at)
-	if f.filled != nil {
-		f.filled(at + int64(n))
+	if f.spare != nil {
+		f.spare.appended(n)
 	}
 	return n, err
 }

@@ -258,7 +258,7 @@ func (w *walLog) Close() error {
 		return nil
 	}
 	defer w.deletes.all.Wait()
-	defer w.spare.close()
+	defer w.spare.discard()
 	if l := w.wal.Load(); l != nil {
 		return l.Close() // and what names the segments
 	}

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync/atomic"
 
 	"github.com/hashicorp/raft-wal/segment"
 	"github.com/hashicorp/raft-wal/types"
@@ -89,13 +88,13 @@ func (m *walMeta) makeSegment(path string, size uint32) (uint32, error) {
 		return size, syncDir(m.dir)
 	}
 	small := min(size, firstSegment)
-	err := zeroFile(path, int64(small), new(atomic.Bool))
-	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) { // what is being removed may make room
+	err := zeroSegment(path, int64(small))
+	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) { // what is being removed makes room, and half a spare file
 		m.deletes.all.Wait()
-		err = zeroFile(path, int64(small), new(atomic.Bool))
+		m.spare.discard()
+		err = zeroSegment(path, int64(small))
 	}
 	if err != nil {
-		os.Remove(path)
 		return 0, err
 	}
 	return small, syncDir(m.dir)
@@ -108,16 +107,6 @@ func (m *walMeta) asMade(s types.SegmentInfo) types.SegmentInfo {
 		s.SizeLimit = m.made.SizeLimit
 	}
 	return s
-}
-
-// filled has a spare file made when half of the newest segment is written, or of a small one a little: where next
-// to nothing is written none is needed.
-func (m *walMeta) filled(size int) func(end int64) {
-	return func(end int64) {
-		if limit := int64(m.made.SizeLimit); end >= limit/16 && limit-end <= int64(size)/2 {
-			m.spare.want(int64(size))
-		}
-	}
 }
 
 // names says that the file names the segment.

@@ -30,6 +30,7 @@ func (w *walLog) open() (*wal.WAL, error) {
 	if l := w.wal.Load(); l != nil {
 		return l, nil
 	}
+	w.spare.size = int64(w.size)
 	if err := os.Remove(filepath.Join(w.dir, walSpareName)); err != nil && !errors.Is(err, os.ErrNotExist) { // of an earlier process
 		return nil, err
 	}
@@ -37,7 +38,7 @@ func (w *walLog) open() (*wal.WAL, error) {
 		return nil, err
 	}
 	l, err := wal.Open(w.dir,
-		wal.WithCodec(walCodec{}), wal.WithMetaStore(w.meta), wal.WithSegmentFiler(walFiler{segment.NewFiler(w.dir, walFiles{w.failed, &w.deletes, w.meta.filled(w.size)}), w.meta}),
+		wal.WithCodec(walCodec{}), wal.WithMetaStore(w.meta), wal.WithSegmentFiler(walFiler{segment.NewFiler(w.dir, walFiles{w.failed, &w.deletes, &w.spare}), w.meta}),
 		wal.WithSegmentSize(w.size), wal.WithLogger(hclog.NewNullLogger()))
 	if err != nil {
 		return nil, err

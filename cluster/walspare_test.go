@@ -108,7 +108,7 @@ func TestSegmentsWithoutASpareAreSmall(t *testing.T) {
 	if got := bounds(t, s); got != [2]uint64{1, next - 1} {
 		t.Fatalf("the log is %v, want 1 to %d", got, next-1)
 	}
-	for range 3 * firstSegment / 50_000 {
+	for range 4 * firstSegment / 50_000 {
 		mustStore(t, s, bigEntry(next, 50_000))
 		w.spare.all.Wait()
 		next++
@@ -132,4 +132,50 @@ func openWalCopy(t *testing.T, dir string) (*logStore, *walLog) {
 	s, w := smallWal(t, dir)
 	w.size = 4 * firstSegment
 	return s, w
+}
+
+// On a full disk the next segment is made in the room of half a spare file.
+func TestHalfASpareIsGivenUpForASegment(t *testing.T) {
+	t.Parallel()
+	dir := smallDisk(t, 6<<20)
+	s, w := smallWal(t, dir)
+	w.size = 2 * firstSegment
+	mustStore(t, s, bigEntry(1, 200_000)) // begins the spare file, which has room for all of it
+	w.spare.all.Wait()
+	if st, err := os.Stat(filepath.Join(dir, walName, walSpareName)); err != nil || st.Size() != 2*firstSegment {
+		t.Fatal("no spare file:", err)
+	}
+	filler, err := os.Create(filepath.Join(dir, "filler"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer filler.Close()
+	const left = firstSegment / 2 // for the file that names the segments
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Fallocate(int(filler.Fd()), 0, 0, int64(st.Bavail)*st.Bsize-left); err != nil {
+		t.Fatal(err)
+	}
+	next := uint64(2)
+	for ; len(segmentsOf(t, dir)) < 2; next++ {
+		if next > 20 {
+			t.Fatal("no second segment")
+		}
+		mustStore(t, s, bigEntry(next, 50_000))
+		w.spare.mu.Lock()
+		w.spare.goal = 0 // the spare file stays as it is
+		w.spare.mu.Unlock()
+	}
+	if err := w.failure(); err != nil {
+		t.Error(err)
+	}
+	if present(filepath.Join(dir, walName, walSpareName)) {
+		t.Error("half a spare file is there")
+	}
+	if got := bounds(t, s); got != [2]uint64{1, next - 1} {
+		t.Errorf("the log is %v, want 1 to %d", got, next-1)
+	}
+	w.Close()
 }
