@@ -8,8 +8,6 @@ import (
 	"net"
 	"strings"
 	"time"
-
-	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
 // conn is one connection and what it counted.
@@ -52,39 +50,32 @@ func (c *conn) closed(p *Plan, rnd *rand.Rand) {
 	}
 }
 
-// open sends each command when it is due, whatever is unanswered.
+// open sends each command when it is due, whatever is unanswered. The nth answer is the one
+// to the command that was due n steps after the first.
 func (c *conn) open(p *Plan, i int, began time.Time, rnd *rand.Rand) {
 	each := time.Duration(float64(p.Conns) / p.Rate * 1e9)
-	due := began.Add(each * time.Duration(i) / time.Duration(p.Conns)) // not all at once
-	sent := make(chan time.Time, 1<<16)
+	first := began.Add(each * time.Duration(i) / time.Duration(p.Conns)) // not all at once
 	received := make(chan struct{})
 	go func() {
 		defer close(received)
-		for at := range sent {
-			if !c.receive(at) {
-				for range sent { // let the sender go on to its end
-				}
-			}
+		for due := first; due.Before(c.clock.to) && c.receive(due); due = due.Add(each) {
 		}
 	}()
 	var b []byte
-	for due.Before(c.clock.to) {
+	for due := first; due.Before(c.clock.to); {
 		now := time.Now()
 		if wait := due.Sub(now); wait > 0 {
 			time.Sleep(wait)
 			now = time.Now()
 		}
 		b = b[:0]
-		for !due.After(now) && due.Before(c.clock.to) {
+		for ; !due.After(now) && due.Before(c.clock.to); due = due.Add(each) {
 			b = p.Next(b, rnd)
-			sent <- due
-			due = due.Add(each)
 		}
 		if _, err := c.nc.Write(b); err != nil {
 			break // the reader says what it was
 		}
 	}
-	close(sent)
 	c.nc.SetReadDeadline(time.Now().Add(patience))
 	<-received
 }
@@ -120,7 +111,7 @@ type tally struct {
 	clock
 	admits                  func(int64) bool
 	replies                 int
-	histogram               *hdrhistogram.Histogram
+	latency                 *latencies
 	allowed, denied, errors int64
 	firstError              string
 	codes                   map[string]int64
@@ -139,7 +130,7 @@ func (t *tally) count(due, now time.Time, first int64, failed string) {
 	default:
 		t.denied++
 	}
-	t.histogram.RecordValue(min(max(int64(now.Sub(due)), 1000), 60e9))
+	t.latency.record(now.Sub(due))
 }
 
 func (t *tally) broke(err error) { t.failed(fmt.Sprintf("the connection broke: %v", err)) }

@@ -58,6 +58,22 @@ func (r *Result) Quantile(q float64) time.Duration {
 // newHistogram reaches from a microsecond to a minute with three digits.
 func newHistogram() *hdrhistogram.Histogram { return hdrhistogram.New(1000, 60e9, 3) }
 
+// histograms are so many that the connections seldom wait for one another, and not one for
+// each: one has 200 KB, and the servers share the machine.
+const histograms = 8
+
+// latencies are those of some connections.
+type latencies struct {
+	mu        sync.Mutex
+	histogram *hdrhistogram.Histogram
+}
+
+func (l *latencies) record(d time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.histogram.RecordValue(min(max(int64(d), 1000), 60e9))
+}
+
 func (p *Plan) check() error {
 	switch {
 	case len(p.Addrs) == 0:
@@ -104,6 +120,10 @@ func Run(ctx context.Context, p Plan) (*Result, error) {
 		}
 		conns[i] = c
 	}
+	shared := make([]*latencies, min(p.Conns, histograms))
+	for i := range shared {
+		shared[i] = &latencies{histogram: newHistogram()}
+	}
 	began := time.Now()
 	c := clock{from: began.Add(p.Warmup), to: began.Add(p.Warmup + p.Time)}
 	stop := context.AfterFunc(ctx, func() {
@@ -114,7 +134,7 @@ func Run(ctx context.Context, p Plan) (*Result, error) {
 	defer stop()
 	var wg sync.WaitGroup
 	for i, cn := range conns {
-		cn.tally = tally{histogram: newHistogram(), clock: c, admits: p.Admits, replies: p.Replies, codes: map[string]int64{}}
+		cn.tally = tally{latency: shared[i%len(shared)], clock: c, admits: p.Admits, replies: p.Replies, codes: map[string]int64{}}
 		rnd := rand.New(rand.NewPCG(uint64(i), 1))
 		if p.Rate > 0 {
 			wg.Go(func() { cn.open(&p, i, began, rnd) })
@@ -132,10 +152,12 @@ func Run(ctx context.Context, p Plan) (*Result, error) {
 		if r.FirstError == "" {
 			r.FirstError = t.firstError
 		}
-		r.Latency.Merge(t.histogram)
 		for code, n := range t.codes {
 			r.Codes[code] += n
 		}
+	}
+	for _, l := range shared {
+		r.Latency.Merge(l.histogram)
 	}
 	return r, ctx.Err()
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -95,6 +96,19 @@ func TestOpenLoadKeepsItsRate(t *testing.T) {
 	r := run(t, Plan{Addrs: []string{a.listen(t), b.listen(t)}, Conns: 8, Rate: 2000, Warmup: 100 * time.Millisecond, Time: 500 * time.Millisecond, Next: line})
 	if r.Allowed != 1000 || a.lines+b.lines != 1200 || a.lines != b.lines {
 		t.Errorf("%d measured, %d and %d sent", r.Allowed, a.lines, b.lines)
+	}
+}
+
+// The load shares the machine with what it measures: it needs little memory for a connection.
+func TestOpenLoadIsLean(t *testing.T) {
+	s := &server{reply: func(int) string { return yes }}
+	p := Plan{Addrs: []string{s.listen(t)}, Conns: 200, Rate: 2000, Time: 100 * time.Millisecond, Next: line}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	run(t, p)
+	runtime.ReadMemStats(&after)
+	if each := (after.TotalAlloc - before.TotalAlloc) / uint64(p.Conns); each > 64<<10 { // the server of this test has its part of it
+		t.Errorf("%d bytes were allocated for each connection", each)
 	}
 }
 
