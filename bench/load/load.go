@@ -132,6 +132,11 @@ func Run(ctx context.Context, p Plan) (*Result, error) {
 		}
 	})
 	defer stop()
+	if p.Rate > 0 {
+		beat, end := context.WithCancel(ctx)
+		defer end()
+		go metronome(beat)
+	}
 	var wg sync.WaitGroup
 	for i, cn := range conns {
 		cn.tally = tally{latency: shared[i%len(shared)], clock: c, admits: p.Admits, replies: p.Replies, codes: map[string]int64{}}
