@@ -39,11 +39,11 @@ func TestDefectOfTheLogsSyncShows(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.Close() // so a sync fails
-	if err := (walFile{f}).Sync(); err != nil {
+	if err := (walFile{File: f}).Sync(); err != nil {
 		t.Errorf("a segment of the wal is synced: %v", err)
 	}
 	mutant.Choose("")
-	if err := (walFile{f}).Sync(); err == nil {
+	if err := (walFile{File: f}).Sync(); err == nil {
 		t.Error("without the defect a segment is not synced either")
 	}
 }
