@@ -51,7 +51,7 @@ func (v walFiles) Create(dir, name string, _ uint64) (types.WritableFile, error)
 }
 
 // Delete implements types.VFS. The meta data does not name the segment any more: one
-// that is there after a crash is nobody's, and raft-wal deletes it at the next start.
+// that is there after a crash is nobody's, and goes at the next start.
 func (v walFiles) Delete(dir, name string) error {
 	v.deletes.all.Go(func() {
 		v.deletes.turn.Lock()

@@ -74,8 +74,8 @@ func openWal(path string, readOnly bool) (*walLog, error) {
 		return nil, err
 	}
 	w := &walLog{dir: path, size: segmentSize}
-	w.spare.dir = path
-	w.meta = &walMeta{boltLog: meta, dir: path, failed: w.failed, deletes: &w.deletes, spare: &w.spare}
+	w.spare.dir, w.spare.broken = path, w.failed
+	w.meta = &walMeta{boltLog: meta, dir: path, failed: w.failed, deletes: &w.deletes, spare: &w.spare, made: map[uint64]uint32{}}
 	if err := w.read(); err != nil {
 		w.Close()
 		return nil, damagedLog(path, err)

@@ -3,6 +3,7 @@ package cluster
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,7 +23,7 @@ type walMeta struct {
 	failed  func(error)
 	deletes *walDeletes
 	spare   *walSpare
-	made    types.SegmentInfo // the last one whose file was made
+	made    map[uint64]uint32 // SizeLimit of the segments that were made since the start, by ID
 }
 
 var _ types.MetaStore = (*walMeta)(nil)
@@ -61,8 +62,9 @@ func (m *walMeta) commit(st types.PersistentState) error {
 		path := filepath.Join(m.dir, segment.FileName(tail))
 		known, err := m.names(tail.ID)
 		if err == nil && !known {
-			tail.SizeLimit, err = m.makeSegment(path, tail.SizeLimit)
-			m.made = tail
+			var size uint32
+			size, err = m.makeSegment(path, uint32(m.spare.size))
+			m.made[tail.ID] = size - size/32 // the batch that reaches the limit, and the index behind it, find room
 		}
 		if err != nil {
 			return err
@@ -73,6 +75,9 @@ func (m *walMeta) commit(st types.PersistentState) error {
 	for i := range st.Segments {
 		st.Segments[i] = m.asMade(st.Segments[i])
 	}
+	maps.DeleteFunc(m.made, func(id uint64, _ uint32) bool {
+		return !slices.ContainsFunc(st.Segments, func(s types.SegmentInfo) bool { return s.ID == id })
+	})
 	b, err := json.Marshal(st)
 	if err != nil {
 		return err
@@ -91,6 +96,10 @@ func (m *walMeta) makeSegment(path string, size uint32) (uint32, error) {
 	err := zeroSegment(path, int64(small))
 	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) { // what is being removed makes room, and half a spare file
 		m.deletes.all.Wait()
+		m.spare.all.Wait()
+		if m.spare.take(path) {
+			return size, syncDir(m.dir)
+		}
 		m.spare.discard()
 		err = zeroSegment(path, int64(small))
 	}
@@ -103,8 +112,8 @@ func (m *walMeta) makeSegment(path string, size uint32) (uint32, error) {
 // asMade is a segment as its file was made.
 func (m *walMeta) asMade(s types.SegmentInfo) types.SegmentInfo {
 	s.Codec = walCodecID
-	if s.ID == m.made.ID && s.BaseIndex == m.made.BaseIndex {
-		s.SizeLimit = m.made.SizeLimit
+	if limit, ok := m.made[s.ID]; ok {
+		s.SizeLimit = limit
 	}
 	return s
 }
@@ -125,6 +134,28 @@ func (m *walMeta) GetStable(key []byte) ([]byte, error) { return m.Get(key) }
 
 // SetStable implements types.MetaStore.
 func (m *walMeta) SetStable(key, value []byte) error { return m.Set(key, value) }
+
+// removeUnnamed removes the segments that the file does not name: a crash left them. One of
+// them may have the name of the next segment that is made, and raft-wal, which lists what
+// is there before it makes that, would remove it afterwards.
+func (m *walMeta) removeUnnamed() error {
+	st, err := m.Load("")
+	if err != nil {
+		return err
+	}
+	files, err := filepath.Glob(filepath.Join(m.dir, "*.wal"))
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		if !slices.ContainsFunc(st.Segments, func(s types.SegmentInfo) bool { return segment.FileName(s) == filepath.Base(f) }) {
+			if err := os.Remove(f); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
 
 // unnamed says that a segment holds something, though no segment is named.
 func (m *walMeta) unnamed() (string, error) {

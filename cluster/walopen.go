@@ -34,6 +34,9 @@ func (w *walLog) open() (*wal.WAL, error) {
 	if err := os.Remove(filepath.Join(w.dir, walSpareName)); err != nil && !errors.Is(err, os.ErrNotExist) { // of an earlier process
 		return nil, err
 	}
+	if err := w.meta.removeUnnamed(); err != nil {
+		return nil, err
+	}
 	if err := w.sealTail(); err != nil {
 		return nil, err
 	}

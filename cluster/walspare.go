@@ -24,9 +24,10 @@ const (
 // first write to a block that was set aside goes through it, and a synced append takes
 // three times as long.
 type walSpare struct {
-	dir  string
-	size int64
-	all  sync.WaitGroup
+	dir    string
+	size   int64
+	broken func(error)
+	all    sync.WaitGroup
 
 	mu      sync.Mutex
 	f       *os.File // nil until the first zeros
@@ -52,13 +53,16 @@ func (s *walSpare) appended(n int) {
 		for s.behind() && !s.failed {
 			s.mu.Unlock()
 			err := s.more()
+			if errors.Is(err, unix.EIO) || errors.Is(err, unix.EROFS) { // the disk fails; others are told when a segment cannot be made without it
+				s.broken(err)
+			}
 			s.mu.Lock()
 			s.failed = err != nil
 			s.there = err == nil && s.at == s.size
 		}
 		s.running = false
 		if s.failed {
-			s.drop() // the next segment is made without it, and what fails then is told
+			s.drop() // the next segment is made without it
 		}
 	})
 }
@@ -100,7 +104,6 @@ func (s *walSpare) take(path string) bool {
 	}
 	taken := os.Rename(filepath.Join(s.dir, walSpareName), path) == nil
 	s.drop()
-	s.goal = 0
 	return taken
 }
 
@@ -110,10 +113,10 @@ func (s *walSpare) drop() {
 		s.f.Close()
 		os.Remove(s.f.Name()) // a start does it otherwise
 	}
-	s.f, s.at, s.there = nil, 0, false
+	s.f, s.at, s.goal, s.there = nil, 0, 0, false
 }
 
-// discard waits and removes the file.
+// discard removes the file, when nothing is being written to it.
 func (s *walSpare) discard() {
 	s.all.Wait()
 	s.mu.Lock()
@@ -127,7 +130,9 @@ func createSegment(path string, size int64) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = unix.Fallocate(int(f.Fd()), 0, 0, size)
+	for err = unix.EINTR; err == unix.EINTR; {
+		err = unix.Fallocate(int(f.Fd()), 0, 0, size)
+	}
 	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS) {
 		err = nil // the zeros will tell
 	}

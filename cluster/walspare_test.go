@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/hashicorp/raft"
+	"github.com/hashicorp/raft-wal/segment"
+	"github.com/hashicorp/raft-wal/types"
 	"golang.org/x/sys/unix"
 )
 
@@ -50,7 +52,21 @@ func TestASegmentIsMadeOfZerosThatWereWritten(t *testing.T) {
 			t.Fatalf("a spare file of %d bytes, written up to %d, when more than half of segment %d is written (%v)", len(b), written(b), n, err)
 		}
 	}
+	if st, err := w.meta.Load(""); err != nil || len(st.Segments) != 4 {
+		t.Error(len(st.Segments), "segments are named:", err)
+	} else {
+		for _, s := range st.Segments {
+			if s.SizeLimit != 1<<20-1<<15 {
+				t.Errorf("segment %d: SizeLimit %d", s.ID, s.SizeLimit)
+			}
+		}
+	}
 	w.Close()
+	for _, path := range segmentsOf(t, dir) {
+		if st, err := os.Stat(path); err != nil || st.Size() != 1<<20 {
+			t.Errorf("%s has not the length that it was made with: %d (%v)", path, st.Size(), err)
+		}
+	}
 	if present(filepath.Join(dir, walName, walSpareName)) {
 		t.Error("the spare file is there after a clean stop")
 	}
@@ -178,4 +194,32 @@ func TestHalfASpareIsGivenUpForASegment(t *testing.T) {
 		t.Errorf("the log is %v, want 1 to %d", got, next-1)
 	}
 	w.Close()
+}
+
+// A segment that was made and not named before a crash has the name of the next one that
+// is made. That one stays.
+func TestASegmentOfACrashedStartDoesNotTakeTheNextOneAlong(t *testing.T) {
+	t.Parallel()
+	for _, entriesBefore := range []uint64{0, 3} {
+		dir := t.TempDir()
+		s, w := smallWal(t, dir)
+		next := uint64(1)
+		for ; next <= entriesBefore; next++ {
+			mustStore(t, s, entries(next, next))
+		}
+		w.Close()
+		path := filepath.Join(dir, walName, segment.FileName(types.SegmentInfo{BaseIndex: next, ID: uint64(len(segmentsOf(t, dir)))}))
+		if err := os.WriteFile(path, make([]byte, 4096), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s, w = smallWal(t, dir)
+		mustStore(t, s, entries(next, next))
+		w.Close() // and what is removed is gone
+		if !present(path) {
+			t.Errorf("after %d entries: %s was made and is gone", entriesBefore, path)
+		}
+		s, w = smallWal(t, dir)
+		wants(t, s, 1, next)
+		w.Close()
+	}
 }

@@ -32,7 +32,7 @@ type files map[string][]byte
 func pathsOf(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	paths := map[string]string{}
-	for _, pattern := range []string{logFile, filepath.Join(walDir, "*"), snapshotFile, identity} {
+	for _, pattern := range []string{logFile, filepath.Join(walDir, "*.*"), snapshotFile, identity} {
 		found, err := filepath.Glob(filepath.Join(dir, pattern))
 		if err != nil {
 			t.Fatal(err)

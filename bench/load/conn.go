@@ -28,6 +28,7 @@ func dial(ctx context.Context, addr string) (*conn, error) {
 
 // closed sends the next commands when those before are answered.
 func (c *conn) closed(p *Plan, rnd *rand.Rand) {
+	c.nc.SetDeadline(c.clock.to.Add(patience))
 	var b []byte
 	for {
 		sent := time.Now()
@@ -55,10 +56,15 @@ func (c *conn) closed(p *Plan, rnd *rand.Rand) {
 func (c *conn) open(p *Plan, i int, began time.Time, rnd *rand.Rand) {
 	each := time.Duration(float64(p.Conns) / p.Rate * 1e9)
 	first := began.Add(each * time.Duration(i) / time.Duration(p.Conns)) // not all at once
+	c.nc.SetWriteDeadline(c.clock.to.Add(patience))
 	received := make(chan struct{})
 	go func() {
 		defer close(received)
-		for due := first; due.Before(c.clock.to) && c.receive(due); due = due.Add(each) {
+		for due := first; due.Before(c.clock.to); due = due.Add(each) {
+			if !c.receive(due) {
+				c.nc.Close() // nobody reads any more
+				return
+			}
 		}
 	}()
 	var b []byte

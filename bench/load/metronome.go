@@ -7,7 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// metronome has Go look at its timers every 100 µs until ctx is done. A process with
+// metronome has Go look at its timers every 100 µs (50, and the
+// system's slack of 50) until ctx is done. A process with
 // nothing else to do sleeps in epoll_wait(2), in whole milliseconds: a command that was due
 // in 20 µs left 1 ms late, together with all others of that millisecond, and the faster a
 // server answered the more often.
