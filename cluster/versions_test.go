@@ -90,8 +90,19 @@ func TestNodeStopsBeforeItStoresAnEntryThatItDoesNotRead(t *testing.T) {
 	old := c.others(leader)[0]
 	eventually(t, "the batch on the victim", func() bool { return has(old, "before") })
 	victim.Store(old.Node)
-	last, _ := old.logs.LastIndex()
-	leader.Commit(inVersion(nextEntry, putEntry(turn, "after")))
+	var last uint64
+	for {
+		last, _ = leader.logs.LastIndex() // and nobody proposes while the turn is held
+		if _, o := leader.Commit(inVersion(nextEntry, putEntry(turn, "after"))); o != fsm.Refused {
+			break
+		}
+		eventually(t, "the turn of another leader", func() bool { // it did not lead any more
+			leader = c.leader(old)
+			var err error
+			turn, err = leader.Begin()
+			return err == nil
+		})
+	}
 	eventually(t, "the victim to stop", func() bool { return old.fatalReason() != nil })
 	wantNewer(t, old.fatalReason(), unknownEntry(last+1))
 	if old.Leading() {
