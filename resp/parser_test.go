@@ -192,9 +192,12 @@ func sameAsRedcon(t failer, input []byte) {
 	p := parser{bounds: testBounds}
 	p.begin()
 	for rest := input; len(rest) > 0; {
+		if rest[0] != '*' {
+			return // inline, which next would unquote in place
+		}
 		_, n, err := p.next(rest, nil)
-		if err != nil || rest[0] != '*' || rest[1] == '0' || rest[1] == '-' {
-			return // incomplete, inline or empty
+		if err != nil || rest[1] == '0' || rest[1] == '-' {
+			return // incomplete or empty
 		}
 		rest = rest[n:]
 	}
@@ -265,6 +268,7 @@ func FuzzReader(f *testing.F) {
 	} {
 		f.Add([]byte(s), uint8(3))
 	}
+	f.Add([]byte("\"*\rb\"\r\n"), uint8(3)) // an inline command that would begin with '*' once unquoted in place
 	addKillers(f)
 	f.Fuzz(func(t *testing.T, input []byte, how uint8) {
 		var cuts []int
