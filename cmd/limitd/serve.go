@@ -173,6 +173,9 @@ func serve(ctx context.Context, cfg Config, self NodeConfig, join joining, lab l
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
 	defer signal.Stop(signals)
 	defer paceCollector()()
+	if err := shortenTimeslices(); err != nil {
+		log.Info("the system's scheduler keeps its time slices: beside a busy program answers may take longer", "err", err)
+	}
 
 	if lab.profiles != "" {
 		end, err := serveProfiles(lab.profiles)
