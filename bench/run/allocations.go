@@ -12,8 +12,11 @@ import (
 	"limitd/proc/nodes"
 )
 
-// allocationStep is how often a node is asked what it has allocated.
-const allocationStep = 200 * time.Millisecond
+const (
+	allocationStep  = 200 * time.Millisecond // how often a node is asked what it has allocated
+	allocationCalls = 100_000                // so many without a snapshot are a round,
+	allocationLoads = 10                     // of at most so many loads
+)
 
 // allocationsOf is how many objects the leader allocates for a decision in steady state:
 // while the connections are open, and no snapshot is saved. What it allocates by itself
@@ -42,12 +45,17 @@ func allocationsOf(name string, bound float64, r rates) func(context.Context, *e
 		}
 		own := float64(idle.objects) / idle.took.Seconds()
 		for range e.rounds {
-			quiet, all, err := allocationsWhile(ctx, leader, load)
-			if err != nil {
-				return nil, err
-			}
-			if quiet.calls == 0 {
-				return nil, errors.New("no part of the load was without a snapshot: make it longer (-scale)")
+			var quiet, all allocations
+			for loads := 0; quiet.calls < allocationCalls; loads++ {
+				if loads == allocationLoads {
+					return nil, fmt.Errorf("%d calls of %d loads were without a snapshot, want %d: make the loads longer (-scale)", quiet.calls, loads, allocationCalls)
+				}
+				q, a, err := allocationsWhile(ctx, leader, load)
+				if err != nil {
+					return nil, err
+				}
+				quiet.add(q)
+				all.add(a)
 			}
 			res.add((float64(quiet.objects) - own*quiet.took.Seconds()) / float64(quiet.calls))
 			res.note("of %d calls; %.4f with all, of %d calls; the idle leader allocates %.0f a second",
