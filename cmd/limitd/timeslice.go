@@ -14,7 +14,7 @@ import (
 //
 // A thread keeps its processor for a slice, 1.4 ms on two processors, although another was woken that has waited longer; and how soon a
 // woken thread is let in goes by its own slice. A node works for some microseconds at a time. With short slices its threads are let in
-// sooner, and let others in sooner: clients beside it, and other nodes. It gets no more of the processors for it.
+// sooner, before programs with ordinary ones. It gets no more of the processors for it. bench/NOTES.md has what it was measured to do.
 const timeslice = 100 * time.Microsecond
 
 // shortenTimeslices asks for short slices for all threads of the process; those that they start inherit them. A thread
