@@ -80,16 +80,29 @@ func (a *allocations) add(b allocations) {
 // allocationsWhile samples a node while do runs. quiet is the sum of the steps in which the
 // connections did not change and no snapshot was saved, all that of all steps.
 func allocationsWhile(ctx context.Context, n *nodes.Node, do func() error) (quiet, all allocations, err error) {
-	done := make(chan error, 1)
-	go func() { done <- do() }()
+	over := make(chan struct{})
+	sampled := make(chan error)
+	go func() {
+		var err error
+		quiet, all, err = sampleUntil(ctx, n, over)
+		sampled <- err
+	}()
+	err = do() // on this thread, whose time slices the load inherits
+	close(over)
+	err = errors.Join(err, <-sampled)
+	return quiet, all, err
+}
+
+// sampleUntil is the other half of it.
+func sampleUntil(ctx context.Context, n *nodes.Node, over <-chan struct{}) (quiet, all allocations, err error) {
 	tick := time.NewTicker(allocationStep)
 	defer tick.Stop()
 	before, err := sampleAllocations(ctx, n)
 	for err == nil {
 		var now allocationSample
 		select {
-		case err = <-done:
-			return quiet, all, err
+		case <-over:
+			return quiet, all, nil
 		case <-tick.C:
 			if now, err = sampleAllocations(ctx, n); err != nil {
 				break
@@ -102,7 +115,7 @@ func allocationsWhile(ctx context.Context, n *nodes.Node, do func() error) (quie
 			before = now
 		}
 	}
-	return quiet, all, errors.Join(err, <-done)
+	return quiet, all, err
 }
 
 // allocationSample is what INFO says of a node at a moment.

@@ -29,23 +29,39 @@ type benchmark struct {
 // run returns the calls per second that redis-benchmark counted. It stops at
 // the first error reply.
 func (l benchmark) run(ctx context.Context, addr string) (float64, error) {
-	host, port, err := net.SplitHostPort(addr)
+	wait, err := l.start(ctx, addr)
 	if err != nil {
 		return 0, err
 	}
+	return wait()
+}
+
+// start is run in two parts. It is for the main thread, whose time slices redis-benchmark inherits; wait must be called.
+func (l benchmark) start(ctx context.Context, addr string) (wait func() (float64, error), err error) {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, loadPatience)
-	defer cancel()
 	args := append([]string{"-h", host, "-p", port, "-c", "200", "-P", "64",
 		"-r", strconv.Itoa(l.keys), "-n", strconv.Itoa(l.requests), "--csv"}, l.args...)
-	out, err := exec.CommandContext(ctx, "redis-benchmark", args...).Output()
-	if err != nil {
-		var exit *exec.ExitError
-		if errors.As(err, &exit) {
-			err = fmt.Errorf("%w: %s", err, strings.TrimSpace(string(exit.Stderr)))
-		}
-		return 0, fmt.Errorf("redis-benchmark at %s (%s): %w", addr, strings.Join(l.args, " "), err)
+	cmd := exec.CommandContext(ctx, "redis-benchmark", args...)
+	var out, says strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &says
+	failed := func(err error) error {
+		return fmt.Errorf("redis-benchmark at %s (%s): %w", addr, strings.Join(l.args, " "), err)
 	}
-	return parseRate(string(out))
+	if err := cmd.Start(); err != nil {
+		cancel()
+		return nil, failed(err)
+	}
+	return func() (float64, error) {
+		defer cancel()
+		if err := cmd.Wait(); err != nil {
+			return 0, failed(fmt.Errorf("%w: %s", err, strings.TrimSpace(says.String())))
+		}
+		return parseRate(out.String())
+	}, nil
 }
 
 // parseRate reads redis-benchmark's CSV: a header, and one line with the rate

@@ -44,21 +44,20 @@ func floodAllPorts(ctx context.Context, e *env) (*result, error) {
 
 // runAll is the load at all nodes at once; the rate is that of all together.
 func (l benchmark) runAll(ctx context.Context, nodes []*nodes.Node) (float64, error) {
-	type outcome struct {
-		rate float64
-		err  error
-	}
-	done := make(chan outcome, len(nodes))
 	began := time.Now()
-	for _, n := range nodes {
-		go func() {
-			rate, err := l.run(ctx, n.Addr)
-			done <- outcome{rate, err}
-		}()
-	}
+	var waits []func() (float64, error)
 	var errs []error
-	for range nodes {
-		errs = append(errs, (<-done).err)
+	for _, n := range nodes {
+		wait, err := l.start(ctx, n.Addr)
+		if err != nil {
+			errs = append(errs, err)
+			break
+		}
+		waits = append(waits, wait)
+	}
+	for _, wait := range waits {
+		_, err := wait()
+		errs = append(errs, err)
 	}
 	return float64(l.requests*len(nodes)) / time.Since(began).Seconds(), errors.Join(errs...)
 }

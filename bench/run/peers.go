@@ -135,8 +135,14 @@ func (e *env) drivePeer(ctx context.Context, p *peer, l peerLoad) (*counted, err
 		"-calls", strconv.Itoa(l.calls), "-warmup", span.Warmup.String(), "-time", l.time.String())
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
+	var out []byte
+	ended := make(chan error)
+	go func() { // not on main's thread: it has the time slices of the load on limitd
+		var err error
+		out, err = cmd.Output()
+		ended <- err
+	}()
+	if err := <-ended; err != nil {
 		return nil, fmt.Errorf("load on %s: %w: %s", p.kind, err, strings.TrimSpace(stderr.String()))
 	}
 	c := &counted{}

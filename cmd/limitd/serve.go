@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"limitd/cluster"
+	"limitd/proc/timeslice"
 )
 
 // serveFlags are the flags of `limitd serve`.
@@ -173,7 +174,7 @@ func serve(ctx context.Context, cfg Config, self NodeConfig, join joining, lab l
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
 	defer signal.Stop(signals)
 	defer paceCollector()()
-	if err := shortenTimeslices(); err != nil {
+	if err := timeslice.Shorten(); err != nil { // a node works for some microseconds at a time; bench/NOTES.md has what it does
 		log.Info("the system's scheduler keeps its time slices: beside a busy program answers may take longer", "err", err)
 	}
 
